@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+
+#include <linux/bitops.h>
+#include <linux/dma-resv.h>
+#include <linux/export.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "drm_ualink_internal.h"
+
+/**
+ * DOC: Overview
+ *
+ * UALink lets the accelerators of a pod load and store each other's memory. The
+ * protocol between them is the business of the UALink core (&struct
+ * ualink_device), which knows nothing of DRM. The functions here connect it with
+ * GEM, PRIME and TTM. A driver calls them; they call the driver back only
+ * through &struct drm_ualink_funcs.
+ *
+ * Export
+ *	The EXPORT ioctl pins a GEM object and publishes a handle for it. The
+ *	object owns the export, not the other way round: the last reference to
+ *	the object ends it. Since the memory must stay where it is until no other
+ *	accelerator can reach it any more, &drm_gem_object_funcs.free of an
+ *	exported object returns at once, and the rest of it is done later, in
+ *	&drm_ualink_funcs.destroy.
+ *
+ * Import
+ *	The IMPORT ioctl makes a GEM object for memory of another accelerator, or
+ *	finds the one that is there, and returns it as a dma-buf. Import objects
+ *	live in a TTM pool that allocates nothing. When their exporter takes the
+ *	memory back they die: drm_ualink_gem_dead() becomes true and
+ *	&drm_ualink_funcs.zap takes them out of all page tables.
+ *
+ * What a driver has to add, beside the hardware part of &struct ualink_ops:
+ *
+ * .. code-block:: c
+ *
+ *	static const struct ualink_ops foo_ualink_ops = {
+ *		.owner = THIS_MODULE,
+ *		DRM_UALINK_OPS,
+ *		.send = foo_send,
+ *		// ...
+ *	};
+ *
+ *	static const struct drm_driver foo_driver = {
+ *		DRM_UALINK_DRIVER_OPS,
+ *		.gem_prime_import = foo_gem_prime_import,
+ *		.postclose = foo_postclose,	// drm_ualink_postclose()
+ *		.show_fdinfo = foo_show_fdinfo,	// drm_ualink_show_fdinfo()
+ *		// ...
+ *	};
+ *
+ *	static void foo_gem_free(struct drm_gem_object *obj)
+ *	{
+ *		if (drm_ualink_gem_free(obj))
+ *			return;		// foo_ualink_funcs.destroy comes later
+ *		ttm_bo_fini(&to_foo_bo(obj)->tbo);
+ *	}
+ *
+ *	static void foo_bo_destroy(struct ttm_buffer_object *tbo)
+ *	{
+ *		drm_ualink_gem_release(&tbo->base);
+ *		drm_gem_object_release(&tbo->base);
+ *		kfree(to_foo_bo(&tbo->base));
+ *	}
+ *
+ *	static struct drm_gem_object *
+ *	foo_gem_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
+ *	{
+ *		if (drm_ualink_is_dma_buf(dma_buf))
+ *			return drm_ualink_gem_prime_import(drm, dma_buf);
+ *		return drm_gem_prime_import(drm, dma_buf);
+ *	}
+ *
+ *	int foo_probe(struct foo_device *foo)
+ *	{
+ *		// ...
+ *		ret = drm_ualink_init(&foo->drm, &foo_ualink_funcs, U64_MAX);
+ *		// ...
+ *		ret = drm_ualink_provision(&foo->drm, &params);
+ *		ret = ualink_device_activate(drm_ualink_device(&foo->drm));
+ *		ret = drm_dev_register(&foo->drm, 0);
+ *	}
+ *
+ *	void foo_remove(struct foo_device *foo)
+ *	{
+ *		drm_dev_unplug(&foo->drm);
+ *		drm_ualink_unplug(&foo->drm);
+ *		// now the hardware may go
+ *	}
+ *
+ * &drm_gem_object_funcs.export of import objects is
+ * drm_ualink_gem_prime_export(). Whatever maps an object for the CPU refuses
+ * import objects with %-EOPNOTSUPP, and whatever names an object checks
+ * drm_ualink_gem_dead() under its dma_resv and fails with %-ENODEV.
+ */
+
+/**
+ * DOC: Locking
+ *
+ * Order, outermost first:
+ *
+ * .. code-block:: none
+ *
+ *	drm_device.object_name_lock, drm_file.prime.lock
+ *	  drm_ualink_object.mutex	one object's export or dma-buf is being made
+ *	  drm_ualink.import_mutex	an import's object is being made
+ *	    dma_resv locks
+ *	      drm_ualink.lock		spinlock: exports, records, aliases
+ *	        locks of the UALink core
+ *	      drm_device.event_lock	spinlock: events
+ *
+ * The mutexes are taken by ioctls only. What can be called under a dma_resv
+ * lock, that is the release of GEM objects, takes spinlocks and leaves the rest
+ * to the core's work items, which hold no lock when they call back. No function
+ * here waits for another node but the IMPORT and REVOKE ioctls, which hold no
+ * lock then.
+ */
+
+static void drm_ualink_free(struct kref *ref)
+{
+	struct drm_ualink *ual = container_of(ref, struct drm_ualink, ref);
+
+	if (ual->udev)
+		ualink_device_put(ual->udev);
+	mutex_destroy(&ual->import_mutex);
+	kfree(ual);
+}
+
+void drm_ualink_put(struct drm_ualink *ual)
+{
+	kref_put(&ual->ref, drm_ualink_free);
+}
+
+static void drm_ualink_release(struct drm_device *drm, void *data)
+{
+	struct drm_ualink *ual = drm->ualink;
+
+	drm_ualink_unplug(drm);
+	drm->ualink = NULL;
+	drm_ualink_put(ual);
+}
+
+/* Teaches lockdep the order of DOC: Locking. */
+static void drm_ualink_prime_lockdep(struct drm_ualink *ual)
+{
+	struct dma_resv resv;
+
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+
+	dma_resv_init(&resv);
+	mutex_lock(&ual->drm->object_name_lock);
+	mutex_lock(&ual->import_mutex);
+	dma_resv_lock(&resv, NULL);
+	spin_lock(&ual->lock);
+	spin_unlock(&ual->lock);
+	dma_resv_unlock(&resv);
+	mutex_unlock(&ual->import_mutex);
+	mutex_unlock(&ual->drm->object_name_lock);
+	dma_resv_fini(&resv);
+}
+
+/**
+ * drm_ualink_init - make a device one that has UALink
+ * @drm: the device, not yet registered
+ * @funcs: the driver's part
+ * @max_file_export_bytes: cap of what one file may export; %U64_MAX for none
+ *
+ * From here on the UALink ioctls reach the helpers, and say %-ENOTCONN before
+ * drm_ualink_provision(). There is nothing to undo but by drm_ualink_unplug().
+ *
+ * Return: %0 on success, %-ENOMEM otherwise.
+ */
+int drm_ualink_init(struct drm_device *drm, const struct drm_ualink_funcs *funcs,
+		    u64 max_file_export_bytes)
+{
+	struct drm_ualink *ual;
+
+	ual = kzalloc_obj(*ual);
+	if (!ual)
+		return -ENOMEM;
+
+	kref_init(&ual->ref);
+	ual->drm = drm;
+	ual->funcs = funcs;
+	ual->max_file_export_bytes = max_file_export_bytes;
+	mutex_init(&ual->import_mutex);
+	spin_lock_init(&ual->lock);
+	drm_ualink_prime_lockdep(ual);
+
+	drm->ualink = ual;
+	return drmm_add_action_or_reset(drm, drm_ualink_release, NULL);
+}
+EXPORT_SYMBOL_GPL(drm_ualink_init);
+
+/**
+ * drm_ualink_provision - make a device a member of a vPod
+ * @drm: the device
+ * @params: what the core must know; &ualink_device_params.dev and
+ *	&ualink_device_params.priv are filled in here
+ *
+ * Once for each device: another identity needs another device. Exports and
+ * imports are possible after ualink_device_activate().
+ *
+ * Return: %0 on success, %-EBUSY when it was done before, else what
+ * ualink_device_create() says.
+ */
+int drm_ualink_provision(struct drm_device *drm, const struct ualink_device_params *params)
+{
+	struct ualink_device_params full = *params;
+	struct drm_ualink *ual = drm->ualink;
+	struct ualink_device *udev;
+
+	if (ual->udev)
+		return -EBUSY;
+
+	full.dev = drm->dev;
+	full.priv = drm;
+	udev = ualink_device_create(&full);
+	if (IS_ERR(udev))
+		return PTR_ERR(udev);
+
+	ual->page_size = BIT_ULL(__ffs64(params->block_sizes));
+	/* Pairs with drm_ualink_device(). */
+	smp_store_release(&ual->udev, udev);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(drm_ualink_provision);
+
+/**
+ * drm_ualink_unplug - end all exports and imports, for good
+ * @drm: the device, unplugged or never registered
+ *
+ * When it returns, all exported objects are unpinned, objects that were only
+ * waiting for that are destroyed, no page table holds an entry of an import,
+ * and the driver's callbacks are not called any more. The hardware must still
+ * work, or be reset. May be called twice, and on a device without UALink.
+ */
+void drm_ualink_unplug(struct drm_device *drm)
+{
+	struct drm_ualink *ual = drm->ualink;
+
+	if (!ual || ual->unplugged)
+		return;
+
+	ual->unplugged = true;
+	if (ual->udev)
+		ualink_device_unregister(ual->udev);
+}
+EXPORT_SYMBOL_GPL(drm_ualink_unplug);
+
+/**
+ * drm_ualink_device - get the accelerator of a device
+ * @drm: the device
+ *
+ * Return: the accelerator, which stays as long as @drm, or NULL when there is no
+ * UALink or it is not provisioned.
+ */
+struct ualink_device *drm_ualink_device(struct drm_device *drm)
+{
+	/* Pairs with drm_ualink_provision(). */
+	return drm->ualink ? smp_load_acquire(&drm->ualink->udev) : NULL;
+}
+EXPORT_SYMBOL_GPL(drm_ualink_device);
+
+void drm_ualink_object_init(struct drm_ualink_object *uobj, struct drm_ualink *ual,
+			    struct drm_gem_object *obj, bool imported)
+{
+	kref_get(&ual->ref);	/* Put in drm_ualink_object_fini() */
+	uobj->ual = ual;
+	uobj->obj = obj;
+	uobj->imported = imported;
+}
+
+void drm_ualink_object_fini(struct drm_ualink_object *uobj)
+{
+	mutex_destroy(&uobj->mutex);
+	drm_ualink_put(uobj->ual);
+}
+
+/**
+ * drm_ualink_gem_release - free the helpers' part of a GEM object
+ * @obj: the object; any
+ *
+ * Called when nothing uses the object any more, no page table has an entry of
+ * it, and its fences have signaled: with TTM, by the destroy function of the
+ * &struct ttm_buffer_object, before drm_gem_object_release(). For an import it
+ * begins the release of the remote memory, without waiting for it.
+ *
+ * For an object that came by PRIME from another accelerator it takes a dma_resv,
+ * so the caller may not hold one. TTM sees to that for %ttm_bo_type_sg.
+ */
+void drm_ualink_gem_release(struct drm_gem_object *obj)
+{
+	struct drm_ualink_object *uobj = obj->ualink;
+
+	if (!uobj)
+		return;
+
+	obj->ualink = NULL;
+	if (uobj->imported)
+		drm_ualink_imported_release(to_imported(uobj));
+	else
+		drm_ualink_exported_release(to_exported(uobj));
+}
+EXPORT_SYMBOL_GPL(drm_ualink_gem_release);
+
+MODULE_DESCRIPTION("UALink memory sharing helpers for DRM drivers");
+MODULE_LICENSE("Dual MIT/GPL");

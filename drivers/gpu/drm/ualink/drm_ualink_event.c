@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+
+#include <linux/slab.h>
+
+#include "drm_ualink_internal.h"
+
+/*
+ * One event for each file is reserved when it imports for the first time, since
+ * a death must not fail to be told for want of memory. While the event waits in
+ * the file's queue, deaths are added to it. Once it was read, the next death,
+ * IMPORT or QUERY reserves another one.
+ */
+
+struct drm_ualink_pending {
+	/* Must be first: who reads the event frees it */
+	struct drm_pending_event base;
+	struct drm_ualink_event event;
+};
+
+/* Our event in the queue of @file, if it is there. What is in it may be freed without the lock. */
+static struct drm_ualink_pending *find_unread(struct drm_file *file)
+{
+	struct drm_pending_event *e;
+
+	list_for_each_entry(e, &file->event_list, link)
+		if (e->event->type == DRM_EVENT_UALINK_IMPORTS_DIED)
+			return container_of(e, struct drm_ualink_pending, base);
+	return NULL;
+}
+
+static void send_armed(struct drm_ualink_file *ufile)
+{
+	struct drm_ualink_pending *armed = ufile->armed;
+
+	ufile->armed = NULL;
+	ufile->owed = false;
+	armed->event.deaths = ufile->deaths;
+	drm_send_event_locked(ufile->ual->drm, &armed->base);
+}
+
+/* Reserves @spare if there should be an event, and there is none. */
+static int arm_locked(struct drm_ualink_file *ufile, struct drm_ualink_pending *spare)
+{
+	int ret;
+
+	lockdep_assert_held(&ufile->ual->drm->event_lock);
+
+	if (!ufile->file || ufile->armed || find_unread(ufile->file)) {
+		kfree(spare);
+		return 0;
+	}
+
+	ret = drm_event_reserve_init_locked(ufile->ual->drm, ufile->file, &spare->base,
+					    &spare->event.base);
+	if (ret) {
+		kfree(spare);
+		return ret;
+	}
+
+	ufile->armed = spare;
+	if (ufile->owed)
+		send_armed(ufile);
+	return 0;
+}
+
+/* Sees to it that the next death can be told, and tells the last ones if they were not. */
+int drm_ualink_event_arm(struct drm_ualink_file *ufile)
+{
+	struct drm_device *drm = ufile->ual->drm;
+	struct drm_ualink_pending *spare;
+	int ret;
+
+	/* Only the file's own ioctls and its deaths, which look again, clear it. */
+	if (data_race(ufile->armed))
+		return 0;
+
+	spare = kzalloc_obj(*spare, GFP_KERNEL_ACCOUNT);
+	if (!spare)
+		return -ENOMEM;
+	spare->event.base.type = DRM_EVENT_UALINK_IMPORTS_DIED;
+	spare->event.base.length = sizeof(spare->event);
+
+	spin_lock_irq(&drm->event_lock);
+	ret = arm_locked(ufile, spare);
+	spin_unlock_irq(&drm->event_lock);
+	return ret;
+}
+
+/* Tells that an import of the file has died. */
+void drm_ualink_event_death(struct drm_ualink_file *ufile)
+{
+	struct drm_device *drm = ufile->ual->drm;
+	struct drm_ualink_pending *unread;
+	bool owed;
+
+	spin_lock_irq(&drm->event_lock);
+	ufile->deaths++;
+	unread = ufile->file ? find_unread(ufile->file) : NULL;
+	if (unread)
+		unread->event.deaths = ufile->deaths;
+	else if (ufile->armed)
+		send_armed(ufile);
+	else
+		ufile->owed = true;
+	owed = ufile->owed;
+	spin_unlock_irq(&drm->event_lock);
+
+	/* Should it fail, the file's next query tries again. */
+	if (owed)
+		drm_ualink_event_arm(ufile);
+}
+
+/*
+ * The file is being closed, and DRM has emptied its queue; but what died since
+ * may have filled it again.
+ */
+void drm_ualink_event_close(struct drm_ualink_file *ufile)
+{
+	struct drm_device *drm = ufile->ual->drm;
+	struct drm_ualink_pending *unread, *armed;
+
+	spin_lock_irq(&drm->event_lock);
+	unread = find_unread(ufile->file);
+	if (unread)
+		list_del(&unread->base.link);
+	armed = ufile->armed;
+	ufile->armed = NULL;
+	ufile->file = NULL;
+	spin_unlock_irq(&drm->event_lock);
+
+	kfree(unread);
+	if (armed)
+		drm_event_cancel_free(drm, &armed->base);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <drm/drm_drv.h>
+
+#include "vualink_bo.h"
+#include "vualink_device.h"
+#include "vualink_hw.h"
+#include "vualink_table.h"
+
+/*
+ * Memory of page tables: pinned objects in VRAM of some tables each, so that
+ * TTM makes room for them as for all others, and the cgroup of who needs them
+ * is charged.
+ */
+
+#define VUALINK_TABLE_CHUNK	16
+
+/**
+ * struct vualink_table_chunk - an object full of tables
+ * @link: entry in &vualink_table_pool.chunks
+ * @bo: the memory. A reference
+ * @addr: VRAM offset of it
+ * @free: bitmap of tables that are not in use
+ */
+struct vualink_table_chunk {
+	struct list_head link;
+	struct vualink_bo *bo;
+	u64 addr;
+	unsigned long free;
+};
+
+static struct vualink_table_chunk *
+vualink_table_chunk_create(struct vualink_device *vdev)
+{
+	struct vualink_table_chunk *chunk;
+
+	chunk = kzalloc_obj(*chunk);
+	if (!chunk)
+		return ERR_PTR(-ENOMEM);
+	chunk->bo = vualink_bo_create(vdev, VUALINK_BO_TABLE,
+				      ALIGN(VUALINK_TABLE_CHUNK * VUALINK_PAGE_SIZE,
+					    PAGE_SIZE), false, NULL);
+	if (IS_ERR(chunk->bo)) {
+		struct vualink_bo *bo = chunk->bo;
+
+		kfree(chunk);
+		return ERR_CAST(bo);
+	}
+	chunk->addr = vualink_vram_offset(chunk->bo->tbo.resource, 0);
+	chunk->free = GENMASK(VUALINK_TABLE_CHUNK - 1, 0);
+	return chunk;
+}
+
+static void vualink_table_chunk_destroy(struct vualink_table_chunk *chunk)
+{
+	vualink_bo_put(chunk->bo);
+	kfree(chunk);
+}
+
+static struct vualink_table_chunk *
+vualink_table_pool_first(struct vualink_table_pool *pool)
+{
+	struct vualink_table_chunk *chunk;
+
+	lockdep_assert_held(&pool->lock);
+	chunk = list_first_entry_or_null(&pool->chunks,
+					 struct vualink_table_chunk, link);
+	return chunk && chunk->free ? chunk : NULL;
+}
+
+/* Makes sure that the first chunk has a free table. Returns with the lock. */
+static int vualink_table_pool_grow(struct vualink_table_pool *pool)
+{
+	struct vualink_table_chunk *chunk;
+
+	mutex_lock(&pool->lock);
+	while (!vualink_table_pool_first(pool)) {
+		/* Not under the lock: TTM may evict what our tables map. */
+		mutex_unlock(&pool->lock);
+		chunk = vualink_table_chunk_create(pool->vdev);
+		mutex_lock(&pool->lock);
+		if (IS_ERR(chunk))
+			return PTR_ERR(chunk);
+		list_add(&chunk->link, &pool->chunks);
+	}
+	return 0;
+}
+
+static void vualink_table_pool_take(struct vualink_table_pool *pool,
+				    struct vualink_pt_mem *mem)
+{
+	struct vualink_table_chunk *chunk = vualink_table_pool_first(pool);
+	unsigned long index = __ffs(chunk->free);
+
+	chunk->free &= ~BIT(index);
+	if (!chunk->free)
+		list_move_tail(&chunk->link, &pool->chunks);
+	mem->addr = chunk->addr + index * VUALINK_PAGE_SIZE;
+	mem->priv = chunk;
+}
+
+static int vualink_table_alloc(void *priv, struct vualink_pt_mem *mem)
+{
+	struct vualink_table_pool *pool = priv;
+	struct page *page;
+	int idx, ret;
+
+	ret = vualink_table_pool_grow(pool);
+	if (!ret)
+		vualink_table_pool_take(pool, mem);
+	mutex_unlock(&pool->lock);
+	if (ret)
+		return ret;
+
+	if (!drm_dev_enter(&pool->vdev->drm, &idx)) {
+		vualink_table_ops.free(pool, mem);
+		return -ENODEV;
+	}
+	page = vualink_hw_vram_page(pool->vdev->hw, mem->addr);
+	mem->pte = page_address(page) + offset_in_page(mem->addr);
+	memset(mem->pte, 0, VUALINK_PAGE_SIZE);
+	drm_dev_exit(idx);
+	return 0;
+}
+
+static bool vualink_table_chunk_unused(const struct vualink_table_chunk *chunk)
+{
+	return chunk->free == GENMASK(VUALINK_TABLE_CHUNK - 1, 0);
+}
+
+static void vualink_table_free(void *priv, struct vualink_pt_mem *mem)
+{
+	struct vualink_table_chunk *chunk = mem->priv;
+	struct vualink_table_pool *pool = priv;
+	bool unused;
+
+	mutex_lock(&pool->lock);
+	chunk->free |= BIT((mem->addr - chunk->addr) >> VUALINK_PAGE_SHIFT);
+	unused = vualink_table_chunk_unused(chunk);
+	if (unused)
+		list_del(&chunk->link);
+	else
+		list_move(&chunk->link, &pool->chunks);
+	mutex_unlock(&pool->lock);
+	if (unused)
+		vualink_table_chunk_destroy(chunk);
+}
+
+const struct vualink_pt_ops vualink_table_ops = {
+	.alloc = vualink_table_alloc,
+	.free = vualink_table_free,
+};
+
+void vualink_table_pool_init(struct vualink_table_pool *pool,
+			     struct vualink_device *vdev)
+{
+	pool->vdev = vdev;
+	mutex_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->chunks);
+}
+
+/* All tables have been freed. */
+void vualink_table_pool_fini(struct vualink_table_pool *pool)
+{
+	WARN_ON(!list_empty(&pool->chunks));
+	mutex_destroy(&pool->lock);
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the UALink tests need of the virtual accelerator.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sync_file.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <xf86drm.h>
+
+#include "igt.h"
+#include "igt_ualink.h"
+#include "vualink_drm.h"
+
+#define PAGE		4096ull
+#define MAX_CMDS	64
+
+struct vualink {
+	uint32_t vm_id;
+};
+
+static int vualink_ioctl(int fd, unsigned long request, void *arg)
+{
+	return drmIoctl(fd, request, arg) ? -errno : 0;
+}
+
+static struct vualink *to_vualink(struct igt_ualink *dev)
+{
+	return dev->priv;
+}
+
+static int vualink_open(struct igt_ualink *dev)
+{
+	struct drm_vualink_vm_create arg = {};
+	int ret = vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_VM_CREATE, &arg);
+
+	if (ret)
+		return ret;
+
+	dev->priv = calloc(1, sizeof(struct vualink));
+	igt_assert(dev->priv);
+	to_vualink(dev)->vm_id = arg.vm_id;
+	return 0;
+}
+
+static void vualink_close(struct igt_ualink *dev)
+{
+	struct drm_vualink_vm_destroy arg = { .vm_id = to_vualink(dev)->vm_id };
+
+	igt_assert_eq(vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_VM_DESTROY, &arg),
+		      0);
+	free(dev->priv);
+}
+
+/* -------------------------------------------------------------- debugfs */
+
+static int debugfs_open(struct igt_ualink *dev, const char *name, int mode)
+{
+	char path[128];
+	struct stat st;
+
+	if (fstat(dev->fd, &st))
+		return -1;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%u/%s",
+		 minor(st.st_rdev), name);
+	return open(path, mode);
+}
+
+static int debugfs_write(struct igt_ualink *dev, const char *name,
+			 const char *text)
+{
+	int fd = debugfs_open(dev, name, O_WRONLY);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* The number behind @key in a file of lines "key number". */
+static uint64_t debugfs_counter(struct igt_ualink *dev, const char *name,
+				const char *key)
+{
+	int fd = debugfs_open(dev, name, O_RDONLY);
+	uint64_t value = UINT64_MAX, number;
+	char word[64];
+	FILE *file;
+
+	if (fd < 0)
+		return UINT64_MAX;
+
+	file = fdopen(fd, "r");
+	igt_assert(file);
+	while (fscanf(file, "%63s %" SCNu64 "%*[^\n]", word, &number) == 2)
+		if (!strcmp(word, key))
+			value = number;
+	fclose(file);
+	return value;
+}
+
+static void vualink_stats(struct igt_ualink *dev, struct igt_ualink_stats *stats)
+{
+	stats->stale = debugfs_counter(dev, "hw_stats", "stale");
+	stats->pte_writes = debugfs_counter(dev, "hw_stats", "pte_writes");
+	stats->npa_in = debugfs_counter(dev, "hw_stats", "npa_in");
+	stats->npa_out = debugfs_counter(dev, "hw_stats", "npa_out");
+	stats->pinned = debugfs_counter(dev, "vram", "pinned");
+	stats->vram_size = debugfs_counter(dev, "vram", "size");
+	stats->vram_used = debugfs_counter(dev, "vram", "used");
+}
+
+static int vualink_evict_all(struct igt_ualink *dev)
+{
+	return debugfs_write(dev, "evict", "1");
+}
+
+static int vualink_reset(struct igt_ualink *dev)
+{
+	return debugfs_write(dev, "reset", "1");
+}
+
+/* --------------------------------------------------------------- memory */
+
+static int create_bo(struct igt_ualink *dev, uint64_t size, uint32_t flags,
+		     uint32_t *handle)
+{
+	struct drm_vualink_bo_create arg = { .size = size };
+	int ret;
+
+	if (flags & IGT_UALINK_BO_VISIBLE)
+		arg.flags |= DRM_VUALINK_BO_CPU_VISIBLE;
+	if (flags & IGT_UALINK_BO_SYSTEM)
+		arg.flags |= DRM_VUALINK_BO_SYSTEM;
+	if (flags & IGT_UALINK_BO_PRIVATE)
+		arg.vm_id = to_vualink(dev)->vm_id;
+
+	ret = vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_BO_CREATE, &arg);
+	*handle = arg.handle;
+	return ret;
+}
+
+struct fillers {
+	uint32_t *handles;
+	unsigned int count;
+};
+
+static void fill_until(struct igt_ualink *dev, struct fillers *fillers,
+		       uint64_t size, uint64_t leave)
+{
+	struct igt_ualink_stats stats;
+
+	for (;;) {
+		vualink_stats(dev, &stats);
+		if (stats.vram_size - stats.vram_used < leave + size)
+			return;
+
+		fillers->handles = realloc(fillers->handles,
+					   (fillers->count + 1) *
+					   sizeof(*fillers->handles));
+		igt_assert(fillers->handles);
+		igt_assert_eq(create_bo(dev, size, 0,
+					&fillers->handles[fillers->count]), 0);
+		fillers->count++;
+	}
+}
+
+/*
+ * The allocator gives large blocks while it has some. So all of VRAM is filled,
+ * the last part of it page by page, and then every other one of these is given
+ * back: only single pages are left.
+ */
+static int create_scattered(struct igt_ualink *dev, uint64_t size,
+			    uint32_t flags, uint32_t *handle)
+{
+	struct fillers fillers = {};
+	unsigned int first;
+	int ret;
+
+	for (uint64_t block = 4ull << 20; block > PAGE; block /= 2)
+		fill_until(dev, &fillers, block, 2 * size + 16 * PAGE);
+	first = fillers.count;
+	fill_until(dev, &fillers, PAGE, 0);
+	for (unsigned int i = first; i < fillers.count; i += 2) {
+		igt_ualink_gem_close(dev->fd, fillers.handles[i]);
+		fillers.handles[i] = 0;
+	}
+
+	ret = create_bo(dev, size, flags, handle);
+
+	for (unsigned int i = 0; i < fillers.count; i++)
+		if (fillers.handles[i])
+			igt_ualink_gem_close(dev->fd, fillers.handles[i]);
+	free(fillers.handles);
+	return ret;
+}
+
+static int vualink_alloc(struct igt_ualink *dev, uint64_t size, uint32_t flags,
+			 uint32_t *handle)
+{
+	if (flags & IGT_UALINK_BO_SCATTERED)
+		return create_scattered(dev, size, flags, handle);
+
+	return create_bo(dev, size, flags, handle);
+}
+
+static void *vualink_mmap(struct igt_ualink *dev, uint32_t handle, uint64_t size)
+{
+	struct drm_vualink_bo_mmap_offset arg = { .handle = handle };
+
+	if (vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_BO_MMAP_OFFSET, &arg))
+		return MAP_FAILED;
+
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, dev->fd,
+		    arg.offset);
+}
+
+static int vualink_bind(struct igt_ualink *dev, uint32_t handle, uint64_t va,
+			uint64_t offset, uint64_t size, uint32_t flags)
+{
+	struct drm_vualink_vm_bind arg = {
+		.vm_id = to_vualink(dev)->vm_id,
+		.op = DRM_VUALINK_VM_BIND_MAP,
+		.handle = handle,
+		.va = va,
+		.size = size,
+		.offset = offset,
+	};
+
+	if (flags & IGT_UALINK_BIND_READ_ONLY)
+		arg.flags |= DRM_VUALINK_VM_BIND_READ_ONLY;
+
+	return vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_VM_BIND, &arg);
+}
+
+static int vualink_unbind(struct igt_ualink *dev, uint64_t va, uint64_t size)
+{
+	struct drm_vualink_vm_bind arg = {
+		.vm_id = to_vualink(dev)->vm_id,
+		.op = DRM_VUALINK_VM_BIND_UNMAP,
+		.va = va,
+		.size = size,
+	};
+
+	return vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_VM_BIND, &arg);
+}
+
+/* ----------------------------------------------------------------- jobs */
+
+static const uint32_t ops[] = {
+	[IGT_UALINK_COPY] = DRM_VUALINK_OP_COPY,
+	[IGT_UALINK_FILL] = DRM_VUALINK_OP_FILL,
+	[IGT_UALINK_STORE] = DRM_VUALINK_OP_STORE,
+	[IGT_UALINK_ATOMIC_ADD] = DRM_VUALINK_OP_ATOMIC_ADD,
+	[IGT_UALINK_WAIT] = DRM_VUALINK_OP_WAIT,
+};
+
+static int exec(struct igt_ualink *dev, const struct drm_vualink_cmd *cmds,
+		unsigned int count, uint32_t syncobj)
+{
+	struct drm_vualink_sync out = { .handle = syncobj };
+	struct drm_vualink_exec arg = {
+		.vm_id = to_vualink(dev)->vm_id,
+		.cmds = {
+			.ptr = (uintptr_t)cmds,
+			.count = count,
+			.stride = sizeof(*cmds),
+		},
+		.out_syncs = {
+			.ptr = (uintptr_t)&out,
+			.count = 1,
+			.stride = sizeof(out),
+		},
+	};
+
+	return vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_EXEC, &arg);
+}
+
+/* A job is the syncobj that it signals. */
+static int vualink_submit(struct igt_ualink *dev,
+			  const struct igt_ualink_cmd *cmds, unsigned int count,
+			  uint64_t *job)
+{
+	struct drm_vualink_cmd raw[MAX_CMDS] = {};
+	uint32_t syncobj;
+	int ret;
+
+	igt_assert_lte(count, MAX_CMDS);
+	for (unsigned int i = 0; i < count; i++) {
+		raw[i].op = ops[cmds[i].op];
+		raw[i].timeout_ms = cmds[i].timeout_ms;
+		raw[i].dst = cmds[i].dst;
+		raw[i].src = cmds[i].src;
+		raw[i].len = cmds[i].len;
+		raw[i].value = cmds[i].value;
+	}
+
+	if (drmSyncobjCreate(dev->fd, 0, &syncobj))
+		return -errno;
+
+	ret = exec(dev, raw, count, syncobj);
+	if (ret)
+		drmSyncobjDestroy(dev->fd, syncobj);
+	*job = syncobj;
+	return ret;
+}
+
+/* What became of the fence in a syncobj that is signaled. */
+static int fence_status(struct igt_ualink *dev, uint32_t syncobj)
+{
+	struct sync_file_info info = {};
+	int fd, ret;
+
+	if (drmSyncobjExportSyncFile(dev->fd, syncobj, &fd))
+		return -errno;
+
+	ret = ioctl(fd, SYNC_IOC_FILE_INFO, &info) ? -errno : info.status;
+	close(fd);
+	return ret < 0 ? ret : 0;
+}
+
+static int64_t deadline(unsigned int timeout_ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec + timeout_ms * 1000000ll;
+}
+
+static int vualink_wait(struct igt_ualink *dev, uint64_t job,
+			unsigned int timeout_ms)
+{
+	uint32_t syncobj = job;
+	int ret;
+
+	if (drmSyncobjWait(dev->fd, &syncobj, 1, deadline(timeout_ms), 0, NULL))
+		return -EBUSY;
+
+	ret = fence_status(dev, syncobj);
+	drmSyncobjDestroy(dev->fd, syncobj);
+	return ret;
+}
+
+static int vualink_read_fault(struct igt_ualink *dev,
+			      struct igt_ualink_fault *fault)
+{
+	struct drm_vualink_fault raw = {};
+	struct drm_vualink_get_faults arg = {
+		.faults = {
+			.ptr = (uintptr_t)&raw,
+			.count = 1,
+			.stride = sizeof(raw),
+		},
+	};
+	int ret = vualink_ioctl(dev->fd, DRM_IOCTL_VUALINK_GET_FAULTS, &arg);
+
+	if (ret)
+		return ret;
+	if (!arg.faults.count)
+		return -EAGAIN;
+
+	igt_assert_eq_u64(arg.lost, 0);
+	igt_assert_eq_u32(raw.vm_id, to_vualink(dev)->vm_id);
+	igt_assert_neq_u32(raw.reason, DRM_VUALINK_FAULT_INTERNAL);
+	fault->va = raw.va;
+	fault->write = raw.flags & DRM_VUALINK_FAULT_WRITE;
+	return 0;
+}
+
+static int vualink_pieces(struct igt_ualink *dev, uint32_t handle)
+{
+	(void)dev;
+	(void)handle;
+	return -EOPNOTSUPP;
+}
+
+const struct igt_ualink_backend igt_ualink_vualink = {
+	.driver = "vualink",
+	.open = vualink_open,
+	.close = vualink_close,
+	.alloc = vualink_alloc,
+	.mmap = vualink_mmap,
+	.bind = vualink_bind,
+	.unbind = vualink_unbind,
+	.submit = vualink_submit,
+	.wait = vualink_wait,
+	.read_fault = vualink_read_fault,
+	.stats = vualink_stats,
+	.evict_all = vualink_evict_all,
+	.reset = vualink_reset,
+	.pieces = vualink_pieces,
+};

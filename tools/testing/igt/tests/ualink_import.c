@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/**
+ * TEST: UALink memory sharing: what IMPORT refuses
+ * Category: Core
+ * Mega feature: General Core features
+ * Sub-category: uapi
+ * Functionality: ualink
+ * Feature: ualink
+ * Description: What IMPORT refuses, and that it changes nothing.
+ * Test category: uapi
+ *
+ * SUBTEST: import-bad-flags
+ * Description: Each undefined flag is refused.
+ *
+ * SUBTEST: import-bad-pad
+ * Description: Padding that is not zero is refused.
+ *
+ * SUBTEST: import-zero-handle
+ * Description: A handle of zeros names nothing.
+ *
+ * SUBTEST: import-flipped-bits
+ * Description: A handle with any one bit changed names nothing.
+ *
+ * SUBTEST: import-write-of-read-only
+ * Description: Write access to an export that is read-only is refused, read access is not.
+ *
+ * SUBTEST: import-without-descriptor
+ * Description: An import fails cleanly when no file descriptor is free.
+ */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "igt.h"
+#include "igt_ualink.h"
+
+IGT_TEST_DESCRIPTION("What IMPORT refuses, and that it changes nothing.");
+
+#define SIZE		IGT_UALINK_SCENE_SIZE
+
+/* IMPORT ------------------------------------------------------------------ */
+
+static void refuse_import(struct igt_ualink_scene *scene,
+			  const struct drm_gem_ualink_import *arg, int err)
+{
+	struct drm_gem_ualink_import copy = *arg;
+
+	copy.fd = -1;
+	igt_assert_eq(__igt_ualink_import(scene->pair.importer->fd, &copy), -err);
+	igt_assert_eq(copy.fd, -1);
+	igt_assert_eq_u64(copy.size, 0);
+}
+
+static void import_bad_flags(struct igt_ualink_pod *pod)
+{
+	struct drm_gem_ualink_import arg = {};
+	struct igt_ualink_scene scene;
+
+	igt_ualink_scene_init(&scene, pod);
+	memcpy(arg.handle, scene.pair.handle, sizeof(arg.handle));
+	for (uint32_t flag = DRM_UALINK_IMPORT_READ_ONLY << 1; flag; flag <<= 1) {
+		arg.flags = flag;
+		refuse_import(&scene, &arg, EINVAL);
+	}
+	igt_ualink_assert_unchanged(&scene);
+	igt_ualink_scene_fini(&scene);
+}
+
+static void import_bad_pad(struct igt_ualink_pod *pod)
+{
+	struct drm_gem_ualink_import arg = { .pad = 1 };
+	struct igt_ualink_scene scene;
+
+	igt_ualink_scene_init(&scene, pod);
+	memcpy(arg.handle, scene.pair.handle, sizeof(arg.handle));
+	refuse_import(&scene, &arg, EINVAL);
+	igt_ualink_assert_unchanged(&scene);
+	igt_ualink_scene_fini(&scene);
+}
+
+/* No such export, or no such accelerator in this vPod, or none that is there. */
+static int assert_names_nothing(struct igt_ualink *dev, const uint8_t *handle)
+{
+	int ret = igt_ualink_import_errno(dev, handle);
+
+	igt_assert_f(ret == -ENOENT || ret == -EXDEV || ret == -ENODEV,
+		     "the errno is %d\n", -ret);
+	return ret;
+}
+
+static void import_zero_handle(struct igt_ualink_pod *pod)
+{
+	static const uint8_t zeros[DRM_UALINK_HANDLE_SIZE];
+	struct igt_ualink_scene scene;
+
+	igt_ualink_scene_init(&scene, pod);
+	assert_names_nothing(scene.pair.importer, zeros);
+	assert_names_nothing(scene.pair.exporter, zeros);
+	igt_ualink_scene_fini(&scene);
+}
+
+static void import_flipped_bits(struct igt_ualink_pod *pod)
+{
+	uint8_t handle[DRM_UALINK_HANDLE_SIZE];
+	struct drm_ualink_device_info now[2];
+	struct igt_ualink_scene scene;
+	int unknown = 0;
+
+	igt_ualink_scene_init(&scene, pod);
+	for (int bit = 0; bit < 8 * DRM_UALINK_HANDLE_SIZE; bit++) {
+		memcpy(handle, scene.pair.handle, sizeof(handle));
+		handle[bit / 8] ^= 1 << bit % 8;
+		unknown += assert_names_nothing(scene.pair.importer, handle) ==
+			   -ENOENT;
+	}
+
+	/* all bits that do not say who exports are as good as a secret */
+	igt_assert_lte(118, unknown);
+	igt_ualink_scene_look(&scene, now);
+	igt_assert_lte_u64(scene.info[0].refused + 118, now[0].refused);
+	igt_assert_eq_u64(now[0].grants, scene.info[0].grants);
+	igt_assert_eq_u64(now[0].bad_msgs, scene.info[0].bad_msgs);
+	igt_assert_eq_u64(now[1].imports, scene.info[1].imports);
+	igt_ualink_scene_fini(&scene);
+}
+
+static void import_write_of_read_only(struct igt_ualink_pod *pod)
+{
+	struct drm_gem_ualink_export exported = {
+		.flags = DRM_UALINK_EXPORT_READ_ONLY,
+	};
+	struct drm_gem_ualink_import arg = {};
+	struct igt_ualink_bo *far;
+	struct igt_ualink *b;
+	struct igt_ualink_scene scene;
+
+	igt_ualink_scene_init(&scene, pod);
+	b = scene.pair.importer;
+	igt_ualink_fill_pattern(scene.plain, 2);
+	exported.gem_handle = scene.plain->handle;
+	igt_assert_eq(__igt_ualink_export(scene.pair.exporter->fd, &exported), 0);
+	memcpy(arg.handle, exported.handle, sizeof(arg.handle));
+	refuse_import(&scene, &arg, EACCES);
+
+	arg.flags = DRM_UALINK_IMPORT_READ_ONLY;
+	igt_assert_eq(__igt_ualink_import(b->fd, &arg), 0);
+	igt_assert_eq_u32(arg.access, DRM_UALINK_ACCESS_READ);
+	far = igt_ualink_bo_from_fd(b, arg.fd, SIZE, IGT_UALINK_BIND_READ_ONLY);
+	close(arg.fd);
+	igt_ualink_check_pattern(far, 2);
+	igt_ualink_assert_no_write(b, far->va);
+	igt_assert_eq(b->backend->bind(b, far->handle, far->va, 0, SIZE, 0),
+		      -EACCES);
+
+	/* that a reader is there does not open it for writers */
+	arg.flags = 0;
+	arg.access = 0;
+	arg.size = 0;
+	refuse_import(&scene, &arg, EACCES);
+	igt_ualink_check_pattern(scene.plain, 2);
+	igt_ualink_bo_destroy(far);
+	igt_ualink_scene_fini(&scene);
+}
+
+static void import_without_descriptor(struct igt_ualink_pod *pod)
+{
+	struct igt_ualink_bo *other, *far;
+	struct drm_gem_ualink_import arg = {};
+	struct rlimit limit, none;
+	struct igt_ualink_scene scene;
+	int ret;
+
+	igt_ualink_scene_init(&scene, pod);
+	other = scene.plain;
+	igt_ualink_fill_pattern(other, 3);
+	igt_ualink_export(other, arg.handle);
+	igt_ualink_scene_look(&scene, scene.info);
+
+	arg.fd = -1;
+	igt_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	igt_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = __igt_ualink_import(scene.pair.importer->fd, &arg);
+	igt_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	igt_assert_eq(ret, -EMFILE);
+	igt_assert_eq(arg.fd, -1);
+
+	far = igt_ualink_import_bo(scene.pair.importer, arg.handle);
+	igt_ualink_check_pattern(far, 3);
+	igt_ualink_bo_destroy(far);
+	igt_ualink_scene_fini(&scene);
+}
+
+
+static const struct igt_ualink_test tests[] = {
+	{ "import-bad-flags",
+	  "Each undefined flag is refused.",
+	  import_bad_flags },
+	{ "import-bad-pad",
+	  "Padding that is not zero is refused.",
+	  import_bad_pad },
+	{ "import-zero-handle",
+	  "A handle of zeros names nothing.",
+	  import_zero_handle },
+	{ "import-flipped-bits",
+	  "A handle with any one bit changed names nothing.",
+	  import_flipped_bits },
+	{ "import-write-of-read-only",
+	  "Write access to an export that is read-only is refused, read access is not.",
+	  import_write_of_read_only },
+	{ "import-without-descriptor",
+	  "An import fails cleanly when no file descriptor is free.",
+	  import_without_descriptor },
+};
+
+int igt_main()
+{
+	igt_ualink_tests_run(tests, sizeof(tests) / sizeof(tests[0]));
+}

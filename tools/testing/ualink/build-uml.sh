@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# build-uml.sh plain|debug [SOURCE [OUT [make arguments...]]]
+# Builds the UML kernel: by default of build/linux, in build/um-plain or
+# build/um-debug. Options of ours that SOURCE does not have yet are left out;
+# any other option that does not come out as asked for is an error.
+. "$(dirname "$0")/lib.sh"
+kind=$1 src=${2:-$tree}
+out=${3:-$build/um-$kind}
+shift $(($# < 3 ? $# : 3))
+[ $# -gt 0 ] || set -- vmlinux linux
+case $kind in plain | debug) ;; *) die "plain or debug, not $kind" ;; esac
+[ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
+mkdir -p "$out"
+name=$(basename "$out")
+lock "$name"
+
+cc=gcc
+! have ccache || cc="ccache gcc"
+# the same relative paths in each folder that holds a source and an output
+CCACHE_BASEDIR=$(dirname "$out")
+export CCACHE_BASEDIR
+# nothing in the kernel that differs from build to build
+export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970' KBUILD_BUILD_USER=ualink KBUILD_BUILD_HOST=localhost
+mk=(make -C "$src" ARCH=um O="$out" CC="$cc" LOCALVERSION= -j"$JOBS")
+
+cat "$here/uml.config" > "$out/.want.new"
+[ "$kind" = plain ] || cat "$here/uml-debug.config" >> "$out/.want.new"
+cat ${EXTRA_CONFIG:+"$EXTRA_CONFIG"} /dev/null >> "$out/.want.new"
+
+# configure again if what is asked for changed, or any Kconfig file did
+find "$src" -path "$src/.git" -prune -o -name 'Kconfig*' -newer "$out/.want" -print -quit > "$out/.newer" 2>/dev/null || true
+if ! cmp -s "$out/.want.new" "$out/.want" || [ ! -f "$out/.config" ] || [ -s "$out/.newer" ]; then
+	cp "$out/.want.new" "$out/.config"
+	"${mk[@]}" -s olddefconfig > "$logs/$name-config.log" 2>&1 ||
+		{ tail -n 20 "$logs/$name-config.log" >&2; die "cannot configure $src"; }
+	while IFS='=' read -r key value; do
+		case $key in CONFIG_*) ;; *) continue ;; esac
+		if [ "$value" = n ]; then
+			! grep -q "^$key=" "$out/.config" || die "$key is still on"
+		elif ! grep -qxF "$key=$value" "$out/.config"; then
+			grep -rqE "^[[:space:]]*(menu)?config ${key#CONFIG_}\$" --include='Kconfig*' \
+				"$src/drivers" "$src/init" "$src/lib" "$src/kernel" "$src/mm" "$src/fs" "$src/arch/um" "$src/net" &&
+				die "$key=$value did not come out so"
+			case $key in *UALINK*) ;; *) die "$key: there is no such option" ;; esac
+		fi
+	done < "$out/.want.new"
+	mv "$out/.want.new" "$out/.want"
+fi
+
+total=$(cat "$out/.steps" 2>/dev/null || { [ "$kind" = plain ] && echo 1500 || echo 1550; })
+log=$logs/$name.log
+if ! "${mk[@]}" "$@" 2>&1 < /dev/null | python3 "$here/progress.py" "kernel $name" "$total" "$log"; then
+	grep -nE -m 20 -A 6 'error:|Error |undefined reference' "$log" >&2 || tail -n 30 "$log" >&2
+	die "the kernel does not build; all of make's output: $log"
+fi
+steps=$(grep -cE '^  (CC|AS|LD|AR) ' "$log") || true
+[ "$steps" -lt 500 ] || echo "$steps" > "$out/.steps"

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# deps.sh run|check|dev - install the Debian packages that are missing: those
+# for make run, those for make check as well, or those for make absorb. Who is
+# not root gets the line to type.
+. "$(dirname "$0")/lib.sh"
+
+# package:what shows that it is there (a command, or a file with wildcards)
+run="make:make gcc:gcc libc6-dev:/usr/include/stdio.h flex:flex bison:bison bc:bc
+	xz-utils:xz python3:python3 git:git ccache:ccache mount:mount
+	debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg"
+check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch rsync:rsync g++:g++
+	perl:/usr/share/perl/*/Term/ANSIColor.pm"
+dev="git-absorb:/usr/lib/git-core/git-absorb"
+
+case ${1:-} in
+run) want=$run ;;
+check) want="$run $check" ;;
+dev) want="git:git python3:python3 xz-utils:xz $dev" ;;
+*) die "usage: deps.sh run|check|dev" ;;
+esac
+[ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
+
+missing=
+for w in $want; do
+	case ${w#*:} in
+	/*) compgen -G "${w#*:}" >/dev/null || missing+=" ${w%%:*}" ;;
+	*) have "${w#*:}" || missing+=" ${w%%:*}" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ] || ! have apt-get; then
+	say "These packages are missing. Please type:"
+	say "    sudo apt-get update && sudo apt-get install --no-install-recommends$missing"
+	exit 1
+fi
+say "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$logs/apt.log
+# shellcheck disable=SC2086
+{ apt-get -q update && apt-get -q -y install --no-install-recommends $missing; } > "$log" 2>&1 </dev/null ||
+	{ tail -n 20 "$log" >&2; die "apt-get could not install:$missing"; }

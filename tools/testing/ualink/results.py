@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+"""Read and write test results.
+
+results.py ktap LOG          KUnit's results in a kernel log, one a line:
+                             ok|not|skip TAB suite.test[.parameter] TAB reason
+results.py json FILE.tap     write FILE.json beside it
+results.py sum DIR TIER...   count the tiers' FILE.tap; the last line is
+                             "N passed, N failed, N skipped"; exit status 1 if
+                             any failed, or a tier has no or not all results
+results.py bench LOG...      the lines "bench: KEY VALUE" of the logs, as JSON
+"""
+import json
+import os
+import re
+import sys
+
+RESULT = re.compile(r"^( *)(ok|not ok) (\d+)(?: -)? ?(\S*)(?: # SKIP ?(.*))?")
+PLAN = re.compile(r"^( *)1\.\.(\d+)\s*$")
+SUBTEST = re.compile(r"^( *)# Subtest: (\S+)")
+
+
+def ktap(path):
+    """Yields (verdict, name, reason) of each leaf, and of what is wrong besides."""
+    with open(path, errors="replace") as f:
+        lines = f.read().splitlines()
+    start = next((i for i, l in enumerate(lines) if l.startswith("KTAP version")), None)
+    if start is None:
+        yield "not", "kunit", "no KTAP output: did the kernel boot?"
+        return
+    names = {}          # indent -> name of the subtest whose results have it
+    plan, seen, failed = {}, {}, {}
+    note = []
+    for line in lines[start:]:
+        m = SUBTEST.match(line)
+        if m:
+            indent = len(m[1])
+            names[indent] = m[2]
+            plan[indent], seen[indent], failed[indent] = None, 0, 0
+            continue
+        m = PLAN.match(line)
+        if m:
+            indent = len(m[1])
+            plan[indent] = int(m[2])
+            seen.setdefault(indent, 0)
+            failed.setdefault(indent, 0)
+            continue
+        m = RESULT.match(line)
+        if not m:
+            if "EXPECTATION" in line or "ASSERTION" in line or note:
+                note = (note + [line.strip()])[-8:]
+            continue
+        indent, bad, name, skip = len(m[1]), m[2] == "not ok", m[4], m[5]
+        path_ = ".".join([names[i] for i in sorted(names) if i <= indent] + [name])
+        below = [i for i in names if i > indent]
+        seen[indent] = seen.get(indent, 0) + 1
+        failed[indent] = failed.get(indent, 0) + bad
+        if below:
+            i = min(below)
+            missing = (plan.get(i) or seen[i]) - seen[i]
+            if missing:
+                yield "not", path_, f"{missing} of {plan[i]} did not run"
+            elif bad and not failed[i]:
+                yield "not", path_, "; ".join(note) or "failed outside of its tests"
+            elif not seen[i] and not bad and skip is None:
+                yield "not", path_, "has no tests"
+        elif skip is not None:
+            yield "skip", path_, skip or "no reason given"
+        else:
+            yield ("not" if bad else "ok"), path_, "; ".join(note) if bad else ""
+        for i in below:
+            for table in (names, plan, seen, failed):
+                table.pop(i, None)
+        note = []
+    want = plan.get(0)
+    if want is None:
+        yield "not", "kunit", "no plan"
+    elif seen[0] != want:
+        running = ".".join(names[i] for i in sorted(names))
+        yield "not", running or "kunit", f"the kernel ended after {seen[0]} of {want} suites"
+
+
+def read_tap(path):
+    """(tests, complete): complete if the plan is there and fits."""
+    tests, plan = [], None
+    with open(path, errors="replace") as f:
+        for line in f:
+            m = re.match(r"^(ok|not ok) \d+ - (.*?)(?: # SKIP (.*))?$", line.rstrip("\n"))
+            if m:
+                verdict = "fail" if m[1] == "not ok" else "skip" if m[3] is not None else "pass"
+                tests.append({"name": m[2], "result": verdict})
+                if m[3]:
+                    tests[-1]["reason"] = m[3]
+            elif re.match(r"^1\.\.\d+$", line):
+                plan = int(line[3:])
+            elif tests and line.startswith("    # "):
+                tests[-1].setdefault("output", []).append(line[6:].rstrip("\n"))
+    return tests, plan == len(tests)
+
+
+def count(tests):
+    return [sum(t["result"] == r for t in tests) for r in ("pass", "fail", "skip")]
+
+
+def to_json(path):
+    tests, complete = read_tap(path)
+    p, f, s = count(tests)
+    out = {"tier": os.path.basename(path)[:-4], "complete": complete, "passed": p,
+           "failed": f, "skipped": s, "tests": tests}
+    with open(path[:-4] + ".json", "w") as file:
+        json.dump(out, file, indent=1)
+        file.write("\n")
+
+
+def summary(directory, tiers):
+    total = [0, 0, 0]
+    for tier in tiers:
+        path = os.path.join(directory, tier + ".tap")
+        if not os.path.exists(path):
+            n, word = [0, 1, 0], "did not run"
+        else:
+            tests, complete = read_tap(path)
+            n, word = count(tests), ""
+            if not complete:
+                n[1] += 1
+                word = "ended before its time"
+            elif not tests:
+                n[1] += 1
+                word = "ran nothing"
+        total = [a + b for a, b in zip(total, n)]
+        print(f"{tier:8} {n[0]:5} passed {n[1]:5} failed {n[2]:5} skipped  {word}".rstrip())
+    print("{} passed, {} failed, {} skipped".format(*total))
+    return 1 if total[1] or not total[0] else 0
+
+
+def bench(paths):
+    out = {}
+    for path in paths:
+        with open(path, errors="replace") as f:
+            for line in f:
+                m = re.search(r"\bbench: ([A-Za-z0-9_.]+)[ =:]+(\S+)", line)
+                if m:
+                    try:
+                        out[m[1]] = float(m[2]) if "." in m[2] or "e" in m[2] else int(m[2])
+                    except ValueError:
+                        out[m[1]] = m[2]
+    return out
+
+
+def main():
+    what, *args = sys.argv[1:]
+    if what == "ktap":
+        for row in ktap(args[0]):
+            print("\t".join(row))
+    elif what == "json":
+        to_json(args[0])
+    elif what == "sum":
+        return summary(args[0], args[1:])
+    elif what == "bench":
+        json.dump(bench(args), sys.stdout, indent=1, sort_keys=True)
+        print()
+    else:
+        sys.exit(__doc__)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

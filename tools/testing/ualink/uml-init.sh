@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# uml-init.sh - process 1 inside UML; run-uml.sh puts it there. The kernel
+# command line gives uml_rw=DIR, a folder of the host that appears as /mnt, and
+# uml_cmd=SCRIPT in it. Leaves in DIR: out (output), rc (exit status), dmesg.
+# uml_leak=1 looks for memory leaks afterwards.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+mount -t configfs configfs /sys/kernel/config 2>/dev/null
+mount -t cgroup2 cgroup2 /sys/fs/cgroup 2>/dev/null
+mount -t tmpfs -o mode=1777 tmp /tmp
+mount -t tmpfs -o mode=755 run /run
+[ -d /dev/shm ] || mkdir /dev/shm
+mount -t tmpfs -o mode=1777 shm /dev/shm
+rw='' cmd='' leak=''
+for a in $(cat /proc/cmdline); do
+	case $a in
+	uml_rw=*) rw=${a#*=} ;;
+	uml_cmd=*) cmd=${a#*=} ;;
+	uml_leak=1) leak=1 ;;
+	esac
+done
+# mount(8) of Debian 12 hands the option to mount(2), where it is the bare path;
+# that of Debian 13 uses fsconfig(), which wants a key
+mount -t hostfs -o "$rw" none /mnt 2>/dev/null ||
+	mount -t hostfs -o "hostfs=$rw" none /mnt || echo "<1>uml-init: cannot mount $rw" > /dev/kmsg
+echo "<1>uml-init: begin" > /dev/kmsg
+rc=125
+if [ -n "$cmd" ]; then
+	cd /mnt || exit
+	sh "./$cmd" > /mnt/out 2>&1 < /dev/null
+	rc=$?
+fi
+if [ -n "$leak" ] && [ -e /sys/kernel/debug/kmemleak ]; then
+	# what is younger than 5 s is never reported
+	sleep 6
+	echo scan > /sys/kernel/debug/kmemleak
+	sleep 1
+	echo scan > /sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak > /mnt/kmemleak
+fi
+if [ -e /proc/lockdep_stats ] && ! grep -q 'debug_locks: *1' /proc/lockdep_stats; then
+	echo "<1>WARNING: lockdep has turned itself off" > /dev/kmsg
+fi
+dmesg > /mnt/dmesg 2>/dev/null
+echo "$rc" > /mnt/rc.tmp && mv /mnt/rc.tmp /mnt/rc
+sync
+# process 1 may not end; this powers off, which ends the UML process
+echo o > /proc/sysrq-trigger
+sleep 60
