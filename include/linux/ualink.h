@@ -41,7 +41,7 @@ struct ualink_msg {
  * neither logged nor traced.
  */
 struct ualink_handle {
-	/** @tag: exporter's id in bits 9..0, 54 random bits; names the export in messages that come later */
+	/** @tag: exporter's id in bits 9..0, then 54 random bits; names the export in messages */
 	u64 tag;
 	/** @secret: 64 random bits */
 	u64 secret;
@@ -237,7 +237,7 @@ struct ualink_device_params {
 	uuid_t vpod;
 	/** @members: bitmap of the %UALINK_MAX_IDS ids in the vPod; copied */
 	const unsigned long *members;
-	/** @block_sizes: sizes that one entry of the NPA page table can map, or-ed; the lowest is the page size */
+	/** @block_sizes: sizes that an entry of the NPA tables can map, or-ed; lowest: page size */
 	u64 block_sizes;
 	/** @segment_shift: log2 of the NPA segment's size in bytes, at most 53 */
 	u8 segment_shift;

@@ -4,7 +4,6 @@
 #include <linux/dma-resv.h>
 #include <linux/export.h>
 #include <linux/fcntl.h>
-#include <linux/file_ref.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_prime.h>
@@ -107,13 +106,12 @@ static void dma_buf_op_release(struct dma_buf *dma_buf)
 {
 	struct drm_gem_object *obj = dma_buf->priv;
 	struct drm_ualink_imported *imported = gem_to_imported(obj);
-	struct drm_ualink *ual = imported->base.ual;
 
 	/* A successor may have its place already. */
-	spin_lock(&ual->lock);
+	mutex_lock(&imported->base.mutex);
 	if (imported->dma_buf == dma_buf)
 		imported->dma_buf = NULL;
-	spin_unlock(&ual->lock);
+	mutex_unlock(&imported->base.mutex);
 
 	drm_gem_dmabuf_release(dma_buf);
 }
@@ -147,43 +145,39 @@ static struct dma_buf *dma_buf_create(struct drm_ualink_imported *imported)
 	return drm_gem_dmabuf_export(obj->dev, &info);
 }
 
+static struct dma_buf *dma_buf_find(struct drm_ualink_imported *imported)
+{
+	struct dma_buf *dma_buf = imported->dma_buf;
+
+	lockdep_assert_held(&imported->base.mutex);
+
+	/* It cannot be freed before dma_buf_op_release() has had the mutex. */
+	return dma_buf && dma_buf_tryget(dma_buf) ? dma_buf : NULL;
+}
+
 /* A reference to the dma-buf of an import, or NULL if there is none. */
 struct dma_buf *drm_ualink_dma_buf_tryget(struct drm_ualink_imported *imported)
 {
-	struct drm_ualink *ual = imported->base.ual;
 	struct dma_buf *dma_buf;
 
-	/*
-	 * dma_buf_op_release() runs before the file is freed, and waits for the
-	 * lock; but the last reference to the file may be gone before.
-	 */
-	spin_lock(&ual->lock);
-	dma_buf = imported->dma_buf;
-	if (dma_buf && !file_ref_get(&dma_buf->file->f_ref))
-		dma_buf = NULL;
-	spin_unlock(&ual->lock);
+	mutex_lock(&imported->base.mutex);
+	dma_buf = dma_buf_find(imported);
+	mutex_unlock(&imported->base.mutex);
 	return dma_buf;
 }
 
 /* A reference to the dma-buf of an import, made if it is not there. */
 struct dma_buf *drm_ualink_dma_buf_get(struct drm_ualink_imported *imported)
 {
-	struct drm_ualink *ual = imported->base.ual;
 	struct dma_buf *dma_buf;
 
 	mutex_lock(&imported->base.mutex);
-	dma_buf = drm_ualink_dma_buf_tryget(imported);
-	if (dma_buf)
-		goto out_unlock;
-
-	dma_buf = dma_buf_create(imported);
-	if (IS_ERR(dma_buf))
-		goto out_unlock;
-
-	spin_lock(&ual->lock);
-	imported->dma_buf = dma_buf;
-	spin_unlock(&ual->lock);
-out_unlock:
+	dma_buf = dma_buf_find(imported);
+	if (!dma_buf) {
+		dma_buf = dma_buf_create(imported);
+		if (!IS_ERR(dma_buf))
+			imported->dma_buf = dma_buf;
+	}
 	mutex_unlock(&imported->base.mutex);
 	return dma_buf;
 }

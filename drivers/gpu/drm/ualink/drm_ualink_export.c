@@ -187,7 +187,9 @@ static int export_create(struct drm_ualink_exported *exported, struct drm_ualink
 
 	exp = ualink_export_create(ual->udev, &params);
 	if (IS_ERR(exp)) {
-		export_unpin(exported);
+		/* After -EIO, drm_ualink_export_release() does it, after the next reset. */
+		if (exp != ERR_PTR(-EIO))
+			export_unpin(exported);
 		return PTR_ERR(exp);
 	}
 	fill_args(ual, exp, args);
@@ -204,6 +206,17 @@ static int export_create(struct drm_ualink_exported *exported, struct drm_ualink
 	return -EBUSY;
 }
 
+static bool export_pinned(struct drm_ualink_exported *exported)
+{
+	struct drm_ualink *ual = exported->base.ual;
+	bool pinned;
+
+	spin_lock(&ual->lock);
+	pinned = exported->pinned;
+	spin_unlock(&ual->lock);
+	return pinned;
+}
+
 static int export_locked(struct drm_ualink_exported *exported, struct drm_ualink_file *ufile,
 			 const unsigned long *allow, struct drm_gem_ualink_export *args)
 {
@@ -212,8 +225,12 @@ static int export_locked(struct drm_ualink_exported *exported, struct drm_ualink
 
 	lockdep_assert_held(&exported->base.mutex);
 
-	if (!exp)
+	if (!exp) {
+		/* Memory that a failed export left behind waits for a reset. */
+		if (export_pinned(exported))
+			return -EBUSY;
 		return export_create(exported, ufile, allow, args);
+	}
 
 	ret = export_again(exported->base.ual, exp, allow, args);
 	ualink_export_put(exp);
@@ -318,6 +335,9 @@ int drm_ualink_gem_revoke(struct drm_device *drm, struct drm_file *file,
 	struct ualink_export *exp;
 	int ret;
 
+	if (!drm_ualink_device(drm))
+		return -ENOTCONN;
+
 	obj = drm_gem_object_lookup(file, args->gem_handle);
 	if (!obj)
 		return -ENOENT;
@@ -363,15 +383,15 @@ bool drm_ualink_gem_free(struct drm_gem_object *obj)
 	spin_lock(&ual->lock);
 	later = exported->pinned;
 	exported->freed = later;
-	if (later)
+	if (exported->exp)
 		exp = ualink_export_get(exported->exp);
 	spin_unlock(&ual->lock);
-	if (!later)
-		return false;
 
-	ualink_export_end(exp);
-	ualink_export_put(exp);
-	return true;
+	if (exp) {
+		ualink_export_end(exp);
+		ualink_export_put(exp);
+	}
+	return later;
 }
 EXPORT_SYMBOL_GPL(drm_ualink_gem_free);
 

@@ -220,12 +220,13 @@ static struct drm_gem_object *import_get(struct drm_ualink *ual,
 			return ERR_CAST(imp);
 
 		obj = import_bind(ual, imp);
-		if (obj != ERR_PTR(-EBUSY) || time_after(jiffies, end))
+		if (obj != ERR_PTR(-EEXIST))
 			return obj;
 
 		/* The object of an earlier import is on its way out. */
-		schedule_timeout_interruptible(1);
-		if (signal_pending(current))
+		if (time_after(jiffies, end))
+			return ERR_PTR(-EBUSY);
+		if (schedule_timeout_interruptible(1))
 			return ERR_PTR(-EINTR);
 	}
 }

@@ -94,7 +94,7 @@ struct drm_ualink_imported {
 	bool dead;
 	/* An &enum ualink_death that was told to the files; under &drm_ualink.lock */
 	u8 death;
-	/* The dma-buf, without a reference; NULL when its release has begun; under &drm_ualink.lock */
+	/* The dma-buf, without a reference; NULL after its release; under @base.mutex */
 	struct dma_buf *dma_buf;
 	/* &drm_ualink_record.object_link; under &drm_ualink.lock */
 	struct list_head records;

@@ -404,7 +404,7 @@ static void say_bye(struct ualink_peer *peer)
 	struct ualink_packet pkt = {
 		.type = UALINK_MSG_BYE,
 		.session = { peer->session[0], peer->session[1] },
-		.bye = { .reason = UALINK_DEATH_PEER_LEFT },
+		.bye = { .reason = UALINK_BYE_INACTIVE },
 	};
 
 	if (ualink_peer_has_session(peer) && !ualink_peer_is_self(peer))

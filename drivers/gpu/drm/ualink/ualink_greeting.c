@@ -86,10 +86,10 @@ static void send_hello_nak(struct ualink_peer *peer, const struct ualink_packet 
 {
 	struct ualink_packet pkt = {
 		.type = UALINK_MSG_HELLO_NAK,
-		.session = { hello->session[0], hello->session[1] },
 		.hello_nak = { .reason = reason },
 	};
 
+	pkt.session[!peer->own_slot] = hello->session[!peer->own_slot];
 	peer->naks++;
 	ualink_count(peer->udev, UALINK_COUNT_NAKS_SENT);
 	ualink_tx_reply(peer, &pkt);

@@ -44,7 +44,10 @@
 
 /* Requests of ours that may be without an answer at the same time, for each peer. */
 #define UALINK_WINDOW		64
-/* Answers that may wait for room in the ring, for each peer; more than a peer in its window can ask for. */
+/*
+ * Answers that may wait for room in the ring, for each peer; more than a peer that
+ * keeps to its window can ask for.
+ */
 #define UALINK_REPLIES		(2 * UALINK_WINDOW)
 /* Time after which a request is sent again. */
 #define UALINK_RETRY_MS		100
@@ -72,7 +75,7 @@ struct ualink_req {
  * @UALINK_EXPORT_NEW: being mapped, no handle yet
  * @UALINK_EXPORT_ACTIVE: has a handle that can be imported
  * @UALINK_EXPORT_REVOKING: the handle is gone, importers have been told
- * @UALINK_EXPORT_UNMAPPING: all have answered or the deadline is over; leaving the NPA tables
+ * @UALINK_EXPORT_UNMAPPING: all answered, or the deadline is over; leaving the NPA tables
  * @UALINK_EXPORT_QUARANTINED: the memory is released, but a peer may still hold the NPA range
  * @UALINK_EXPORT_WEDGED: the flush failed; range and memory stay until the next reset
  * @UALINK_EXPORT_DEAD: nothing is left but the structure
@@ -182,7 +185,7 @@ struct ualink_import {
 	u64 size;
 	/* Request id of the IMPORT_REQ that was granted; under lock */
 	u64 grant;
-	/* Request id of the REVOKE that is to be acknowledged, or 0, and the grant it named; under lock */
+	/* Request id of the REVOKE to acknowledge, or 0, and the grant it named; under lock */
 	u64 revoke_request;
 	u64 revoke_grant;
 	/* IMPORT_REQ while PENDING, RELEASE while RELEASING */
@@ -213,7 +216,7 @@ struct ualink_import {
  * enum ualink_greeting - how far a greeting has come
  * @UALINK_GREETING_NONE: there is none
  * @UALINK_GREETING_HELLO: we sent HELLO and wait for HELLO_ACK
- * @UALINK_GREETING_CLEANING: the peer has proved that it lives; what we hold of earlier sessions is being ended
+ * @UALINK_GREETING_CLEANING: the peer lives; what we hold of earlier sessions is being ended
  * @UALINK_GREETING_READY: we sent READY and wait for READY_ACK
  * @UALINK_GREETING_OPENING: the peer is ready and so are we; the gate is being opened
  */
@@ -256,7 +259,10 @@ struct ualink_peer {
 	/* Why the last session ended: an &enum ualink_death */
 	u8 down_reason;
 
-	/* Source gate: what it is (changed by slow_work only), what it should be; grants end when it is closed */
+	/*
+	 * Source gate: what it is (changed by slow_work only), what it should
+	 * be, and whether grants end when it is closed
+	 */
 	bool gate_open;
 	bool gate_wanted;
 	bool drop_grants;
@@ -292,7 +298,7 @@ struct ualink_peer {
 	unsigned long greeting_sent;
 	unsigned long ready_since;
 	unsigned long suspect_since;
-	/* SUSPECT because of a REVOKE: only its acknowledgement ends that */
+	/* SUSPECT because of a REVOKE: only its acknowledgment ends that */
 	bool suspect_revoke;
 	struct ualink_req ping;
 
@@ -404,7 +410,7 @@ struct ualink_device {
 	struct shrinker *shrinker;
 
 	/* Numbers of things that exist; under lock */
-	u64 nr_exports;		/* NEW to UNMAPPING: what the client has pinned but for WEDGED ones */
+	u64 nr_exports;		/* NEW to UNMAPPING */
 	u64 nr_active_exports;
 	u64 nr_quarantined;
 	u64 nr_grants;

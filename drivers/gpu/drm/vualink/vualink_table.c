@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 #include <linux/bitops.h>
+#include <linux/dma-resv.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -38,27 +39,33 @@ struct vualink_table_chunk {
 static struct vualink_table_chunk *
 vualink_table_chunk_create(struct vualink_device *vdev)
 {
+	u64 size = ALIGN(VUALINK_TABLE_CHUNK * VUALINK_PAGE_SIZE, PAGE_SIZE);
 	struct vualink_table_chunk *chunk;
+	struct vualink_bo *bo;
 
 	chunk = kzalloc_obj(*chunk);
 	if (!chunk)
 		return ERR_PTR(-ENOMEM);
-	chunk->bo = vualink_bo_create(vdev, VUALINK_BO_TABLE,
-				      ALIGN(VUALINK_TABLE_CHUNK * VUALINK_PAGE_SIZE,
-					    PAGE_SIZE), false, NULL);
-	if (IS_ERR(chunk->bo)) {
-		struct vualink_bo *bo = chunk->bo;
-
+	bo = vualink_bo_create(vdev, VUALINK_BO_TABLE, size, false, NULL);
+	if (IS_ERR(bo)) {
 		kfree(chunk);
 		return ERR_CAST(bo);
 	}
-	chunk->addr = vualink_vram_offset(chunk->bo->tbo.resource, 0);
+	chunk->bo = bo;
+	chunk->addr = vualink_vram_offset(bo->tbo.resource, 0);
 	chunk->free = GENMASK(VUALINK_TABLE_CHUNK - 1, 0);
 	return chunk;
 }
 
 static void vualink_table_chunk_destroy(struct vualink_table_chunk *chunk)
 {
+	struct dma_resv *resv = chunk->bo->tbo.base.resv;
+
+	/* Others' dma_resv locks may be held. Nobody else takes this one. */
+	if (!WARN_ON(!dma_resv_trylock(resv))) {
+		ttm_bo_unpin(&chunk->bo->tbo);
+		dma_resv_unlock(resv);
+	}
 	vualink_bo_put(chunk->bo);
 	kfree(chunk);
 }

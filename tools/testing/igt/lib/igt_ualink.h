@@ -196,6 +196,8 @@ void igt_ualink_wait_value(struct igt_ualink *dev, uint64_t va, uint64_t value,
 int __igt_ualink_read(struct igt_ualink *dev, uint64_t va, void *buf, size_t len);
 void igt_ualink_fill_pattern(const struct igt_ualink_bo *bo, uint32_t seed);
 void igt_ualink_check_pattern(const struct igt_ualink_bo *bo, uint32_t seed);
+void igt_ualink_check_words(const uint64_t *words, uint64_t size,
+			    uint64_t offset, uint32_t seed);
 void igt_ualink_check_range(struct igt_ualink *dev, uint64_t va, uint64_t size,
 			    uint64_t offset, uint32_t seed);
 

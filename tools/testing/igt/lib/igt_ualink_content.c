@@ -155,14 +155,19 @@ void igt_ualink_fill_pattern(const struct igt_ualink_bo *bo, uint32_t seed)
 	}
 }
 
-/**
- * igt_ualink_check_range:
- * @dev: the accelerator that reads
- * @va: address in its address space
- * @size: bytes to check
- * @offset: place of the first of them in the pattern
- * @seed: seed of the pattern
- */
+/* What was read must be @size bytes of the pattern, from its byte @offset on. */
+void igt_ualink_check_words(const uint64_t *words, uint64_t size,
+			    uint64_t offset, uint32_t seed)
+{
+	for (uint64_t i = 0; i < size; i += sizeof(*words))
+		igt_assert_f(words[i / sizeof(*words)] == pattern(seed, offset + i),
+			     "wrong content at byte %llu, in %llu bytes from %llu\n",
+			     (unsigned long long)(offset + i),
+			     (unsigned long long)size,
+			     (unsigned long long)offset);
+}
+
+/* The same for what @dev sees at @va. */
 void igt_ualink_check_range(struct igt_ualink *dev, uint64_t va, uint64_t size,
 			    uint64_t offset, uint32_t seed)
 {
@@ -170,12 +175,7 @@ void igt_ualink_check_range(struct igt_ualink *dev, uint64_t va, uint64_t size,
 
 	igt_assert(words);
 	igt_assert_eq(__igt_ualink_read(dev, va, words, size), 0);
-
-	for (uint64_t i = 0; i < size; i += sizeof(*words))
-		igt_assert_f(words[i / sizeof(*words)] == pattern(seed, offset + i),
-			     "wrong content at byte %llu of %llu\n",
-			     (unsigned long long)(offset + i),
-			     (unsigned long long)size);
+	igt_ualink_check_words(words, size, offset, seed);
 	free(words);
 }
 

@@ -1,0 +1,658 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+
+#include "vualink_hw_fixture.h"
+
+#define VA	0x10000000ull
+
+/* Maps new pages of VRAM one after the other. Return: the first. */
+static u64 map_pages(struct fix_gpu *gpu, u64 va, u32 count)
+{
+	u64 page = fix_pages(gpu, count);
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		fix_map(gpu, 1, va + i * SZ_4K, page + i * SZ_4K + FIX_RW, 0);
+	return page;
+}
+
+static u64 *word(struct fix_gpu *gpu, u64 offset)
+{
+	return fix_vram(gpu, offset);
+}
+
+static void pattern(struct fix_gpu *gpu, u64 offset, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		*(u8 *)fix_vram(gpu, offset + i) = i * 7 + i / 256;
+}
+
+static bool is_pattern(struct fix_gpu *gpu, u64 offset, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		if (*(u8 *)fix_vram(gpu, offset + i) != (u8)(i * 7 + i / 256))
+			return false;
+	return true;
+}
+
+/* Commands */
+
+struct copy_case {
+	const char *description;
+	u32 src;
+	u32 dst;
+	u32 len;
+};
+
+static const struct copy_case copy_cases[] = {
+	{ "nothing", 0, 0, 0 },
+	{ "a byte", 4095, 1, 1 },
+	{ "a page", 0, 0, SZ_4K },
+	{ "pages", 0, 0, 3 * SZ_4K },
+	{ "across one boundary of the source", 4000, 0, 200 },
+	{ "across one boundary of the destination", 0, 4000, 200 },
+	{ "across many boundaries", 123, 3456, 3 * SZ_4K + 77 },
+};
+KUNIT_ARRAY_PARAM_DESC(copy, copy_cases, description);
+
+static void engine_copies(struct kunit *test)
+{
+	const struct copy_case *c = test->param_value;
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	u64 src = map_pages(gpu, VA, 5), dst = map_pages(gpu, VA + SZ_1M, 5);
+
+	pattern(gpu, src + c->src, c->len);
+	KUNIT_EXPECT_EQ(test, 0, fix_copy(gpu, 1, VA + SZ_1M + c->dst,
+					  VA + c->src, c->len).error);
+	KUNIT_EXPECT_TRUE(test, is_pattern(gpu, dst + c->dst, c->len));
+	KUNIT_EXPECT_TRUE(test, is_pattern(gpu, src + c->src, c->len));
+	KUNIT_EXPECT_EQ(test, 0, *(u8 *)fix_vram(gpu, dst + c->dst + c->len));
+	if (c->dst)
+		KUNIT_EXPECT_EQ(test, 0, *(u8 *)fix_vram(gpu, dst + c->dst - 1));
+}
+
+static void engine_fills(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	u64 page = map_pages(gpu, VA, 3);
+	u32 i, value = 0x12345678;
+
+	KUNIT_EXPECT_EQ(test, 0,
+			fix_fill(gpu, 1, VA + 16, SZ_8K, value).error);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0, 16));
+	for (i = 16; i < SZ_8K + 16; i += sizeof(value))
+		KUNIT_ASSERT_EQ(test, *(u32 *)fix_vram(gpu, page + i), value);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page + i), 0,
+					SZ_4K - 16));
+}
+
+static void engine_stores_and_adds(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	const struct vualink_hw_cmd cmds[] = {
+		{ .op = VUALINK_HW_STORE, .dst = VA + 8, .value = 1ull << 40 },
+		{ .op = VUALINK_HW_ATOMIC_ADD, .dst = VA + 8, .value = 5 },
+		{ .op = VUALINK_HW_ATOMIC_ADD, .dst = VA + 8, .src = VA + 16,
+		  .value = -1ull },
+	};
+	u64 page = map_pages(gpu, VA, 1);
+
+	KUNIT_EXPECT_EQ(test, 0,
+			fix_run(gpu, 1, cmds, ARRAY_SIZE(cmds)).error);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page), 0);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page + 8), (1ull << 40) + 4);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page + 16), (1ull << 40) + 5);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page + 24), 0);
+}
+
+struct align_case {
+	const char *description;
+	struct vualink_hw_cmd cmd;
+	u64 va;
+	bool write;
+};
+
+static const struct align_case align_cases[] = {
+	{ "store", { .op = VUALINK_HW_STORE, .dst = VA + 4 }, VA + 4, true },
+	{ "add", { .op = VUALINK_HW_ATOMIC_ADD, .dst = VA + 1 }, VA + 1, true },
+	{ "what it was", { .op = VUALINK_HW_ATOMIC_ADD, .dst = VA,
+			   .src = VA + 12 }, VA + 12, true },
+	{ "wait", { .op = VUALINK_HW_WAIT, .dst = VA + 2 }, VA + 2, false },
+	{ "fill", { .op = VUALINK_HW_FILL, .dst = VA + 2, .len = 4 }, VA + 2,
+	  true },
+	{ "length of fill", { .op = VUALINK_HW_FILL, .dst = VA, .len = 6 }, VA,
+	  true },
+};
+KUNIT_ARRAY_PARAM_DESC(align, align_cases, description);
+
+static void engine_checks_alignment(struct kunit *test)
+{
+	const struct align_case *c = test->param_value;
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	u64 page = map_pages(gpu, VA, 1);
+	struct fix_job job;
+
+	job = fix_run(gpu, 1, &c->cmd, 1);
+	KUNIT_EXPECT_EQ(test, job.error, -EFAULT);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, VUALINK_HW_FAULT_ALIGN);
+	KUNIT_EXPECT_EQ(test, job.fault.va, c->va);
+	KUNIT_EXPECT_EQ(test, job.fault.write, c->write);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0, SZ_4K));
+}
+
+static void engine_refuses_bad_jobs(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	const struct vualink_hw_cmd cmds[] = {
+		{ .op = VUALINK_HW_STORE, .dst = VA, .value = 1 },
+		{ .op = VUALINK_HW_STORE + 1 },
+	};
+	u64 page = map_pages(gpu, VA, 1);
+
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			vualink_hw_submit(gpu->hw, 1, 1, cmds, 2));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			vualink_hw_submit(gpu->hw, 0, 2, cmds, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			vualink_hw_submit(gpu->hw, VUALINK_HW_VMIDS, 3, cmds,
+					  1));
+	gpu->seqno = 10;
+	KUNIT_EXPECT_EQ(test, 0, fix_run(gpu, 1, NULL, 0).error);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 1);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page), 0);
+}
+
+/* Faults */
+
+static void engine_fault_ends_only_its_job(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	const struct vualink_hw_cmd cmds[] = {
+		{ .op = VUALINK_HW_COPY, .dst = VA + SZ_1M, .src = VA,
+		  .len = SZ_8K },
+		{ .op = VUALINK_HW_STORE, .dst = VA, .value = 1 },
+	};
+	u64 src = map_pages(gpu, VA, 2), dst = map_pages(gpu, VA + SZ_1M, 1);
+	struct fix_job job;
+
+	memset(fix_vram(gpu, src), 0x11, SZ_4K);
+	job = fix_run(gpu, 1, cmds, 2);
+	KUNIT_EXPECT_EQ(test, job.error, -EFAULT);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, VUALINK_HW_FAULT_VA);
+	KUNIT_EXPECT_EQ(test, job.fault.va, VA + SZ_1M + SZ_4K);
+	KUNIT_EXPECT_EQ(test, job.fault.vmid, 1);
+	KUNIT_EXPECT_TRUE(test, job.fault.write);
+	/* What came before happened, what came after did not. */
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, dst), 0x11, SZ_4K));
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, src), 0x11, SZ_4K));
+
+	KUNIT_EXPECT_EQ(test, 0, fix_run(gpu, 1, &cmds[1], 1).error);
+	KUNIT_EXPECT_EQ(test, *word(gpu, src), 1);
+	KUNIT_EXPECT_EQ(test, fix_stat(gpu, faults), 1);
+
+	job = fix_copy(gpu, 1, VA, VA + SZ_2M, 8);
+	KUNIT_EXPECT_EQ(test, job.fault.va, VA + SZ_2M);
+	KUNIT_EXPECT_FALSE(test, job.fault.write);
+}
+
+/* Waits */
+
+static void engine_wait_sees_other_accelerator(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *a = fix_gpu(test, fabric, 0, FIX_VRAM);
+	struct fix_gpu *b = fix_gpu(test, fabric, 1, FIX_VRAM);
+	const struct vualink_hw_cmd wait[] = {
+		{ .op = VUALINK_HW_WAIT, .dst = VA, .value = 7,
+		  .timeout_ms = 10000 },
+		{ .op = VUALINK_HW_COPY, .dst = VA + 64, .src = VA + 8,
+		  .len = 8 },
+	};
+	const struct vualink_hw_cmd post[] = {
+		{ .op = VUALINK_HW_STORE, .dst = VA + 8, .value = 0x1234 },
+		{ .op = VUALINK_HW_STORE, .dst = VA, .value = 8 },
+	};
+	u64 page = map_pages(a, VA, 1), seqno;
+
+	fix_share(a, SZ_1M, page, b, VA);
+	*word(a, page) = 6;
+	seqno = fix_submit(a, 1, wait, 2);
+	msleep(30);
+	KUNIT_EXPECT_FALSE(test, fix_ended(a, seqno, NULL));
+	KUNIT_EXPECT_EQ(test, 0, fix_run(b, 1, post, 2).error);
+	KUNIT_EXPECT_EQ(test, 0, fix_wait(a, seqno).error);
+	KUNIT_EXPECT_EQ(test, *word(a, page + 64), 0x1234);
+}
+
+static void engine_wait_times_out(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	struct vualink_hw_cmd wait = {
+		.op = VUALINK_HW_WAIT, .dst = VA, .value = 1, .timeout_ms = 50,
+	};
+	u64 page = map_pages(gpu, VA, 1);
+	ktime_t start = ktime_get();
+
+	KUNIT_EXPECT_EQ(test, -ETIME, fix_run(gpu, 1, &wait, 1).error);
+	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
+	/* Without a timeout it looks once. */
+	wait.timeout_ms = 0;
+	KUNIT_EXPECT_EQ(test, -ETIME, fix_run(gpu, 1, &wait, 1).error);
+	*word(gpu, page) = 1;
+	KUNIT_EXPECT_EQ(test, 0, fix_run(gpu, 1, &wait, 1).error);
+}
+
+static void engine_wait_holds_up_no_flush(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *owner = fix_gpu(test, fabric, 0, FIX_VRAM);
+	struct fix_gpu *gpu = fix_gpu(test, fabric, 1, FIX_VRAM);
+	struct vualink_hw_cmd wait = {
+		.op = VUALINK_HW_WAIT, .dst = VA, .value = 1,
+		.timeout_ms = 60000,
+	};
+	u64 page = fix_share(owner, SZ_1M, 0, gpu, VA), seqno;
+
+	seqno = fix_submit(gpu, 1, &wait, 1);
+	KUNIT_EXPECT_EQ(test, 0, vualink_hw_vm_flush(gpu->hw, 1, 0, U64_MAX));
+	KUNIT_EXPECT_EQ(test, 0, vualink_hw_npa_flush(owner->hw, 0, U64_MAX));
+	KUNIT_EXPECT_FALSE(test, fix_ended(gpu, seqno, NULL));
+	*word(owner, page) = 1;
+	KUNIT_EXPECT_EQ(test, 0, fix_wait(gpu, seqno).error);
+}
+
+static void engine_wait_faults_when_unmapped(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *owner = fix_gpu(test, fabric, 0, FIX_VRAM);
+	struct fix_gpu *gpu = fix_gpu(test, fabric, 1, FIX_VRAM);
+	struct vualink_hw_cmd wait = {
+		.op = VUALINK_HW_WAIT, .dst = VA, .value = 1,
+		.timeout_ms = 60000,
+	};
+	struct fix_job job;
+	u64 seqno;
+
+	fix_share(owner, SZ_1M, 0, gpu, VA);
+	seqno = fix_submit(gpu, 1, &wait, 1);
+	fix_wait_for(gpu, fix_stat(owner, npa_in) || msleep_interruptible(1));
+	fix_map_npa(owner, SZ_1M, 0, 0);
+	KUNIT_EXPECT_EQ(test, 0, vualink_hw_npa_flush(owner->hw, 0, U64_MAX));
+	job = fix_wait(gpu, seqno);
+	KUNIT_EXPECT_EQ(test, job.error, -EFAULT);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, VUALINK_HW_FAULT_NPA);
+	KUNIT_EXPECT_FALSE(test, job.fault.write);
+}
+
+/* Queue, cancel, reset, crash */
+
+static const struct vualink_hw_cmd wait_long = {
+	.op = VUALINK_HW_WAIT, .dst = VA, .value = 1, .timeout_ms = 60000,
+};
+
+static void engine_runs_in_order_and_fills_up(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	u64 page = map_pages(gpu, VA, 1), last = 0;
+	struct vualink_hw_cmd *add;
+	u32 i;
+
+	add = kunit_kcalloc(test, VUALINK_HW_JOBS, sizeof(*add), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, add);
+	fix_submit(gpu, 1, &wait_long, 1);
+	for (i = 1; i < VUALINK_HW_JOBS; i++) {
+		add[i].op = VUALINK_HW_ATOMIC_ADD;
+		add[i].dst = VA + 8;
+		add[i].src = VA + i * 16;
+		add[i].value = 1;
+		last = fix_submit(gpu, 1, &add[i], 1);
+	}
+	KUNIT_EXPECT_EQ(test, -ENOSPC,
+			vualink_hw_submit(gpu->hw, 1, 99, NULL, 0));
+	KUNIT_EXPECT_EQ(test, gpu->ended, 0);
+	*word(gpu, page) = 1;
+	KUNIT_EXPECT_EQ(test, 0, fix_wait(gpu, last).error);
+	for (i = 0; i < VUALINK_HW_JOBS; i++)
+		KUNIT_EXPECT_EQ(test, gpu->jobs[i].seqno, i + 1);
+	for (i = 1; i < VUALINK_HW_JOBS; i++)
+		KUNIT_EXPECT_EQ(test, *word(gpu, page + i * 16), i - 1);
+	KUNIT_EXPECT_EQ(test, 0, fix_run(gpu, 1, NULL, 0).error);
+}
+
+static void engine_cancels_one(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	const struct vualink_hw_cmd store[] = {
+		{ .op = VUALINK_HW_STORE, .dst = VA + 8, .value = 8 },
+		{ .op = VUALINK_HW_STORE, .dst = VA + 16, .value = 16 },
+	};
+	u64 page = map_pages(gpu, VA, 1), waits, queued, last;
+
+	waits = fix_submit(gpu, 1, &wait_long, 1);
+	queued = fix_submit(gpu, 1, &store[0], 1);
+	last = fix_submit(gpu, 1, &store[1], 1);
+	vualink_hw_cancel(gpu->hw, queued);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fix_wait(gpu, queued).error);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 1);
+	vualink_hw_cancel(gpu->hw, queued);
+	vualink_hw_cancel(gpu->hw, 12345);
+	vualink_hw_cancel(gpu->hw, waits);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fix_wait(gpu, waits).error);
+	KUNIT_EXPECT_EQ(test, 0, fix_wait(gpu, last).error);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 3);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page + 8), 0);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page + 16), 16);
+}
+
+static void engine_cancels_at_work(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *gpu = fix_gpu(test, fabric, 0, FIX_VRAM);
+	const struct vualink_hw_cmd fill = {
+		.op = VUALINK_HW_FILL, .dst = VA, .len = 16 * SZ_4K,
+		.value = ~0u,
+	};
+	u64 page = map_pages(gpu, VA, 16), seqno;
+
+	fix_knob(test, fabric, VUALINK_KNOB_ACCESS_DELAY, "us=50000");
+	seqno = fix_submit(gpu, 1, &fill, 1);
+	while (!fix_knob_hits(fabric, VUALINK_KNOB_ACCESS_DELAY))
+		usleep_range(50, 100);
+	vualink_hw_cancel(gpu->hw, seqno);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fix_wait(gpu, seqno).error);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0xff, SZ_4K));
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page + 15 * SZ_4K), 0,
+					SZ_4K));
+}
+
+static void engine_reset_cancels_all(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	struct fix_job job;
+	u64 page, i;
+
+	page = map_pages(gpu, VA, 1);
+	*word(gpu, page + 8) = 77;
+	for (i = 0; i < 5; i++)
+		fix_submit(gpu, 1, &wait_long, 1);
+	vualink_hw_reset(gpu->hw);
+	/* Without a wait: the interrupts have come. */
+	KUNIT_EXPECT_EQ(test, gpu->ended, 5);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, gpu->jobs[i].error, -ECANCELED);
+	/* Roots and TLB are gone, VRAM is not. */
+	job = fix_fill(gpu, 1, VA, 4, 1);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, VUALINK_HW_FAULT_VA);
+	KUNIT_EXPECT_EQ(test, *word(gpu, page + 8), 77);
+	vualink_hw_vm_set_root(gpu->hw, 1, gpu->vm_root[1]);
+	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, 4, 1).error);
+	KUNIT_EXPECT_EQ(test, fix_stat(gpu, stale), 0);
+}
+
+static void engine_destroy_cancels_all(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	u32 i;
+
+	map_pages(gpu, VA, 1);
+	for (i = 0; i < 5; i++)
+		fix_submit(gpu, 1, &wait_long, 1);
+	fix_gpu_destroy(gpu);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 5);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, gpu->jobs[i].error, -ECANCELED);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, gpu->late, 0);
+}
+
+static void engine_crash_loses_jobs(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *gpu = fix_gpu(test, fabric, 3, FIX_VRAM);
+	struct fix_gpu *peer = fix_gpu(test, fabric, 4, FIX_VRAM);
+	u64 lost[2], page = map_pages(gpu, VA, 1);
+	struct fix_job job;
+
+	fix_share(gpu, SZ_1M, page, peer, VA);
+	KUNIT_EXPECT_EQ(test, 0, fix_fill(peer, 1, VA + 32, 4, 1).error);
+	lost[0] = fix_submit(gpu, 1, &wait_long, 1);
+	lost[1] = fix_submit(gpu, 1, &wait_long, 1);
+	KUNIT_EXPECT_EQ(test, -ENODEV, vualink_fabric_crash(fabric, 5));
+	KUNIT_EXPECT_EQ(test, 0, vualink_fabric_crash(fabric, 3));
+	*word(gpu, page) = 1; /* What they waited for */
+
+	/* The engine runs, with nothing to translate; the gate is closed. */
+	job = fix_fill(gpu, 1, VA, 4, 1);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, VUALINK_HW_FAULT_VA);
+	job = fix_fill(peer, 1, VA, 4, 1);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, VUALINK_HW_FAULT_GATE);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 1);
+
+	vualink_hw_cancel(gpu->hw, lost[1]);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fix_wait(gpu, lost[1]).error);
+	KUNIT_EXPECT_FALSE(test, fix_ended(gpu, lost[0], NULL));
+	vualink_hw_reset(gpu->hw);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fix_wait(gpu, lost[0]).error);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 3);
+}
+
+/* Two accelerators */
+
+static void engine_copies_both_ways(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *a = fix_gpu(test, fabric, 0, FIX_VRAM);
+	struct fix_gpu *b = fix_gpu(test, fabric, 1023, FIX_VRAM);
+	u64 mine = map_pages(a, VA, 2), theirs = fix_pages(b, 2);
+
+	fix_share(b, SZ_1M, theirs, a, VA + SZ_1M);
+	fix_share(b, SZ_1M + SZ_4K, theirs + SZ_4K, a, VA + SZ_1M + SZ_4K);
+	pattern(a, mine + 100, SZ_4K);
+	/* Push, to an address that is at another place in its page. */
+	KUNIT_EXPECT_EQ(test, 0, fix_copy(a, 1, VA + SZ_1M + 33, VA + 100,
+					  SZ_4K).error);
+	KUNIT_EXPECT_TRUE(test, is_pattern(b, theirs + 33, SZ_4K));
+	/* Pull what the owner has changed. */
+	memset(fix_vram(b, theirs), 0x99, SZ_4K);
+	KUNIT_EXPECT_EQ(test, 0, fix_copy(a, 1, VA, VA + SZ_1M, SZ_4K).error);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(a, mine), 0x99, SZ_4K));
+	KUNIT_EXPECT_EQ(test, fix_stat(a, npa_out), fix_stat(b, npa_in));
+	KUNIT_EXPECT_EQ(test, fix_stat(a, npa_in), 0);
+	KUNIT_EXPECT_EQ(test, fix_stat(a, stale) + fix_stat(b, stale), 0);
+}
+
+#define ADDS	200
+
+static void engine_adds_are_atomic(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *gpus[2] = {
+		fix_gpu(test, fabric, 0, FIX_VRAM),
+		fix_gpu(test, fabric, 1, FIX_VRAM),
+	};
+	u64 sum = map_pages(gpus[0], VA, 1), seqno[2], olds[2], old;
+	unsigned long *seen = kunit_kzalloc(test, BITS_TO_LONGS(2 * ADDS) *
+					    sizeof(long), GFP_KERNEL);
+	struct vualink_hw_cmd *cmds;
+	u32 i, j;
+
+	KUNIT_ASSERT_NOT_NULL(test, seen);
+	fix_share(gpus[0], SZ_1M, sum, gpus[1], VA);
+	for (i = 0; i < 2; i++) {
+		olds[i] = map_pages(gpus[i], VA + SZ_1M, 1);
+		cmds = kunit_kcalloc(test, ADDS, sizeof(*cmds), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, cmds);
+		for (j = 0; j < ADDS; j++)
+			cmds[j] = (struct vualink_hw_cmd) {
+				.op = VUALINK_HW_ATOMIC_ADD, .dst = VA,
+				.src = VA + SZ_1M + j * 8, .value = 1,
+			};
+		seqno[i] = fix_submit(gpus[i], 1, cmds, ADDS);
+	}
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, 0, fix_wait(gpus[i], seqno[i]).error);
+	KUNIT_EXPECT_EQ(test, *word(gpus[0], sum), 2 * ADDS);
+	/* Each add saw a number that no other saw. */
+	for (i = 0; i < 2 * ADDS; i++) {
+		old = *word(gpus[i % 2], olds[i % 2] + i / 2 * 8);
+		KUNIT_ASSERT_LT(test, old, 2 * ADDS);
+		KUNIT_EXPECT_FALSE(test, __test_and_set_bit(old, seen));
+	}
+}
+
+/**
+ * struct flusher - a thread that flushes all that an accelerator can
+ * @gpu: the accelerator
+ * @task: the thread
+ * @count: flushes so far
+ * @errors: those that failed
+ */
+struct flusher {
+	struct fix_gpu *gpu;
+	struct task_struct *task;
+	u32 count;
+	u32 errors;
+};
+
+static int flusher_thread(void *data)
+{
+	struct flusher *flusher = data;
+	struct vualink_hw *hw = flusher->gpu->hw;
+
+	while (!kthread_should_stop()) {
+		flusher->errors += !!vualink_hw_vm_flush(hw, 1, 0, U64_MAX);
+		flusher->errors += !!vualink_hw_npa_flush(hw, 0, U64_MAX);
+		flusher->count++;
+		cond_resched();
+	}
+	return 0;
+}
+
+#define CROSS_PAGES	8
+#define CROSS_ROUNDS	60
+
+/* Both copy from each other while both flush: nobody waits for ever. */
+static void engine_crosses_flushes(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *gpus[2] = {
+		fix_gpu(test, fabric, 0, FIX_VRAM),
+		fix_gpu(test, fabric, 1, FIX_VRAM),
+	};
+	const struct vualink_hw_cmd copy = {
+		.op = VUALINK_HW_COPY, .dst = VA, .src = VA + SZ_1M,
+		.len = CROSS_PAGES * SZ_4K,
+	};
+	struct flusher flushers[2] = {};
+	u64 own[2], shared[2], seqno[2];
+	u32 i, j, round;
+
+	for (i = 0; i < 2; i++) {
+		own[i] = map_pages(gpus[i], VA, CROSS_PAGES);
+		shared[i] = fix_pages(gpus[i], CROSS_PAGES);
+	}
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < CROSS_PAGES; j++)
+			fix_share(gpus[i], SZ_1M + j * SZ_4K,
+				  shared[i] + j * SZ_4K, gpus[!i],
+				  VA + SZ_1M + j * SZ_4K);
+		flushers[i].gpu = gpus[i];
+		flushers[i].task = kthread_run(flusher_thread, &flushers[i],
+					       "flusher%u", i);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(flushers[i].task));
+	}
+	for (round = 1; round <= CROSS_ROUNDS; round++) {
+		for (i = 0; i < 2; i++) {
+			pattern(gpus[i], shared[i] + round,
+				(CROSS_PAGES - 1) * SZ_4K);
+			seqno[i] = fix_submit(gpus[i], 1, &copy, 1);
+		}
+		for (i = 0; i < 2; i++) {
+			KUNIT_EXPECT_EQ(test, 0,
+					fix_wait(gpus[i], seqno[i]).error);
+			KUNIT_EXPECT_EQ(test, 0,
+					*(u8 *)fix_vram(gpus[i], own[i]));
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		kthread_stop(flushers[i].task);
+		KUNIT_EXPECT_GT(test, flushers[i].count, 0);
+		KUNIT_EXPECT_EQ(test, flushers[i].errors, 0);
+		KUNIT_EXPECT_TRUE(test, is_pattern(gpus[i],
+						   own[i] + CROSS_ROUNDS,
+						   (CROSS_PAGES - 1) * SZ_4K));
+		KUNIT_EXPECT_EQ(test, fix_stat(gpus[i], stale), 0);
+	}
+}
+
+/* The owner takes memory back again and again: nobody reads what it is next. */
+static void engine_never_sees_reused_memory(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *owner = fix_gpu(test, fabric, 0, FIX_VRAM);
+	struct fix_gpu *gpu = fix_gpu(test, fabric, 1, FIX_VRAM);
+	u64 dst = map_pages(gpu, VA, 1), pages = fix_pages(owner, 2), seqno;
+	struct vualink_hw_cmd copy = {
+		.op = VUALINK_HW_COPY, .dst = VA, .src = VA + SZ_1M,
+		.len = SZ_4K,
+	};
+	u32 round;
+
+	fix_share(owner, SZ_1M, pages, gpu, VA + SZ_1M);
+	memset(fix_vram(owner, pages), 1, SZ_4K);
+	for (round = 0; round < 500; round++) {
+		u64 old = pages + round % 2 * SZ_4K;
+		u64 new = pages + (round + 1) % 2 * SZ_4K;
+		u8 *copied = fix_vram(gpu, dst);
+
+		seqno = fix_submit(gpu, 1, &copy, 1);
+		memset(fix_vram(owner, new), 2 + round % 2, SZ_4K);
+		fix_map_npa(owner, SZ_1M, new | FIX_RW, 0);
+		KUNIT_ASSERT_EQ(test, 0,
+				vualink_hw_npa_flush(owner->hw, SZ_1M, SZ_4K));
+		memset(fix_vram(owner, old), 0xee, SZ_4K);
+		KUNIT_ASSERT_EQ(test, 0, fix_wait(gpu, seqno).error);
+		KUNIT_ASSERT_NE(test, *copied, 0xee);
+		KUNIT_ASSERT_TRUE(test, fix_all(copied, *copied, SZ_4K));
+	}
+	/* No use of an old entry but while it was being flushed */
+	KUNIT_EXPECT_EQ(test, fix_stat(owner, stale),
+			fix_stat(owner, stale_flushed));
+}
+
+static struct kunit_case vualink_engine_cases[] = {
+	KUNIT_CASE_PARAM(engine_copies, copy_gen_params),
+	KUNIT_CASE(engine_fills),
+	KUNIT_CASE(engine_stores_and_adds),
+	KUNIT_CASE_PARAM(engine_checks_alignment, align_gen_params),
+	KUNIT_CASE(engine_refuses_bad_jobs),
+	KUNIT_CASE(engine_fault_ends_only_its_job),
+	KUNIT_CASE(engine_wait_sees_other_accelerator),
+	KUNIT_CASE(engine_wait_times_out),
+	KUNIT_CASE(engine_wait_holds_up_no_flush),
+	KUNIT_CASE(engine_wait_faults_when_unmapped),
+	KUNIT_CASE(engine_runs_in_order_and_fills_up),
+	KUNIT_CASE(engine_cancels_one),
+	KUNIT_CASE(engine_cancels_at_work),
+	KUNIT_CASE(engine_reset_cancels_all),
+	KUNIT_CASE(engine_destroy_cancels_all),
+	KUNIT_CASE(engine_crash_loses_jobs),
+	KUNIT_CASE(engine_copies_both_ways),
+	KUNIT_CASE(engine_adds_are_atomic),
+	KUNIT_CASE(engine_crosses_flushes),
+	KUNIT_CASE(engine_never_sees_reused_memory),
+	{}
+};
+
+static struct kunit_suite vualink_engine_suite = {
+	.name = "vualink_engine",
+	.test_cases = vualink_engine_cases,
+};
+kunit_test_suite(vualink_engine_suite);
