@@ -109,7 +109,8 @@ struct ualink_ops {
 	/**
 	 * @send: puts @msg into the ring to accelerator @dst
 	 *
-	 * Called with a spinlock held, never for the accelerator's own id.
+	 * Called with a spinlock held, never for the accelerator's own id. While
+	 * the device is not active, only in answer to what @recv gave.
 	 *
 	 * Returns: 0; %-ENOSPC when the ring is full, ualink_notify_tx() must
 	 * follow once it is not; %-ENOLINK when the fabric does not reach @dst.

@@ -28,12 +28,15 @@ extern "C" {
  * %-EOPNOTSUPP
  *	This device or this object cannot do it: no UALink, memory that is not
  *	in VRAM, an object that was itself imported. Trying again is pointless.
+ *	A device without UALink says so whatever the arguments are.
  * %-ENOTCONN
  *	The device has UALink, but is not provisioned or not active now.
  * %-EINVAL
  *	Unknown flags, padding that is not zero, or a bad size.
  * %-ENOMEM
  *	Out of memory.
+ * %-ENODEV
+ *	The device is gone.
  */
 
 /** define DRM_UALINK_HANDLE_SIZE - bytes in the handle of an export */
@@ -52,15 +55,24 @@ extern "C" {
  * the handle that names it there. The object is pinned until the export ends:
  * with the last reference to the object, with %DRM_IOCTL_GEM_UALINK_REVOKE, or
  * with a reset or removal of the device. To export the same object again
- * without flags and without a list returns the same handle.
+ * without flags and without a list returns the same handle, on any file, and
+ * so does to export it again with the same flags and the same list.
  *
  * Who knows the handle, on an accelerator that is allowed, can import it:
  * keep it as you would keep a key.
+ *
+ * The bytes count against the cap of the file that exported the object first,
+ * until the export ends or the file is closed.
  *
  * Errors beyond the common ones:
  *
  * %-ENOENT
  *	No such GEM object.
+ * %-EINVAL
+ *	Also: the object's size is no multiple of the granularity; the list is
+ *	longer than %DRM_UALINK_MAX_IDS or has an id that is no accelerator's.
+ * %-EFAULT
+ *	The list cannot be read.
  * %-EEXIST
  *	The object is already exported with other flags or another list.
  * %-ENOSPC
@@ -68,8 +80,13 @@ extern "C" {
  * %-EDQUOT
  *	The cap on exported bytes, of the file or of the accelerator, is reached.
  * %-EBUSY
- *	A reset is in progress, or an earlier export of the object is still
- *	being taken down. Try again.
+ *	A reset is in progress or needed, or an earlier export of the object is
+ *	still being taken down. Try again.
+ * %-EINTR
+ *	Interrupted by a signal while waiting for the object to be in its place.
+ * %-EIO
+ *	The device could not be made to take up the new translations. It is
+ *	wedged until it is reset.
  */
 struct drm_gem_ualink_export {
 	/** @gem_handle: in: the object */
@@ -81,7 +98,10 @@ struct drm_gem_ualink_export {
 	 * is not among them sees no export. 0 for all of the vPod.
 	 */
 	__u64 allow_ptr;
-	/** @allow_count: in: number of ids, at most %DRM_UALINK_MAX_IDS */
+	/**
+	 * @allow_count: in: number of ids, at most %DRM_UALINK_MAX_IDS; 0 if
+	 * and only if @allow_ptr is
+	 */
 	__u32 allow_count;
 	/** @pad: must be zero */
 	__u32 pad;
@@ -95,7 +115,11 @@ struct drm_gem_ualink_export {
 
 /** define DRM_UALINK_IMPORT_CLOEXEC - the returned file descriptor is closed on exec() */
 #define DRM_UALINK_IMPORT_CLOEXEC	(1 << 0)
-/** define DRM_UALINK_IMPORT_READ_ONLY - to read is enough; needed for an export that is read-only */
+/**
+ * define DRM_UALINK_IMPORT_READ_ONLY - to read is enough
+ *
+ * Needed for an export that is read-only.
+ */
 #define DRM_UALINK_IMPORT_READ_ONLY	(1 << 1)
 
 /** define DRM_UALINK_ACCESS_READ - the memory can be read */
@@ -109,7 +133,12 @@ struct drm_gem_ualink_export {
  * Returns a dma-buf for the remote memory. All imports of a handle on a device
  * yield the same dma-buf while one of them is in use; only the first asks the
  * exporter. The dma-buf becomes a GEM handle of this device with
- * %DRM_IOCTL_PRIME_FD_TO_HANDLE. It cannot be mapped by the CPU.
+ * %DRM_IOCTL_PRIME_FD_TO_HANDLE. It cannot be mapped by the CPU. On another
+ * device of this host it becomes a GEM handle only if that device has imported
+ * the same handle as well.
+ *
+ * To import what the same device, or another one of this host, exported works
+ * in the same way.
  *
  * When the exporter takes the memory back, or is lost, the object is dead from
  * then on: what names it fails with %-ENODEV, accesses of running jobs fault,
@@ -125,15 +154,18 @@ struct drm_gem_ualink_export {
  * %-EACCES
  *	The export is read-only and %DRM_UALINK_IMPORT_READ_ONLY is not set.
  * %-ENODEV
- *	The exporter is down.
+ *	Also: the exporter is down, or the import has just died.
  * %-ETIMEDOUT
  *	No answer in time. The request is abandoned; trying again is fine.
  * %-EINTR
  *	Interrupted by a signal while waiting (as for a time-out).
  * %-EBUSY
- *	A reset is in progress. Try again.
+ *	A reset is in progress, or an earlier import is still being released.
+ *	Try again.
  * %-EMFILE
  *	No free file descriptor.
+ * %-ENOMEM
+ *	Also: the file's queue is full of events that were not read.
  */
 struct drm_gem_ualink_import {
 	/** @handle: in: handle of the export */
@@ -142,7 +174,10 @@ struct drm_gem_ualink_import {
 	__u32 flags;
 	/** @timeout_ms: in: longest wait for the exporter; 0 for the device's default */
 	__u32 timeout_ms;
-	/** @user_data: in: given back when the import dies; the last import of a handle on a file sets it */
+	/**
+	 * @user_data: in: given back when the import dies; the last import of a
+	 * handle on a file sets it
+	 */
 	__u64 user_data;
 	/** @fd: out: dma-buf */
 	__s32 fd;
@@ -150,7 +185,7 @@ struct drm_gem_ualink_import {
 	__u32 exporter_id;
 	/** @size: out: bytes */
 	__u64 size;
-	/** @access: out: DRM_UALINK_ACCESS_* */
+	/** @access: out: DRM_UALINK_ACCESS_*: what all imports of it asked for */
 	__u32 access;
 	/** @pad: must be zero */
 	__u32 pad;
@@ -161,7 +196,7 @@ struct drm_gem_ualink_import {
  *
  * Ends the export of an object that the caller keeps. Returns when no other
  * accelerator can reach the memory any more. A later export of the object has
- * a new handle.
+ * a new handle. Every file that has a handle to the object can do this.
  *
  * Errors beyond the common ones:
  *
@@ -183,18 +218,37 @@ struct drm_gem_ualink_revoke {
 /**
  * enum drm_ualink_query_kind - what %DRM_IOCTL_GEM_UALINK_QUERY answers
  *
- * A query allocates nothing that outlives it and sends no message.
+ * A query allocates nothing that outlives it, but for the file's next event,
+ * and sends no message.
  */
 enum drm_ualink_query_kind {
-	/** @DRM_UALINK_QUERY_DEVICE: one &struct drm_ualink_device_info; never fails for want of UALink */
+	/**
+	 * @DRM_UALINK_QUERY_DEVICE: one &struct drm_ualink_device_info. Works
+	 * on every device, also on one without UALink: all zeros then
+	 */
 	DRM_UALINK_QUERY_DEVICE = 0,
-	/** @DRM_UALINK_QUERY_PEERS: a &struct drm_ualink_peer_info for each other member of the vPod */
+	/**
+	 * @DRM_UALINK_QUERY_PEERS: a &struct drm_ualink_peer_info for each
+	 * other member of the vPod
+	 */
 	DRM_UALINK_QUERY_PEERS = 1,
-	/** @DRM_UALINK_QUERY_EXPORTS: a &struct drm_ualink_export_info for each exported object of this file */
+	/**
+	 * @DRM_UALINK_QUERY_EXPORTS: a &struct drm_ualink_export_info for each
+	 * exported object that this file has a GEM handle to
+	 */
 	DRM_UALINK_QUERY_EXPORTS = 2,
-	/** @DRM_UALINK_QUERY_IMPORTS: a &struct drm_ualink_import_info for each import of this file, dead ones included */
+	/**
+	 * @DRM_UALINK_QUERY_IMPORTS: a &struct drm_ualink_import_info for each
+	 * import of this file. First come those that died, in the order of
+	 * their deaths: they stay listed until the file is closed, at least the
+	 * last 1024 of them. Then come the others, which stay listed while
+	 * anybody uses the memory
+	 */
 	DRM_UALINK_QUERY_IMPORTS = 3,
-	/** @DRM_UALINK_QUERY_IMPORTERS: a __u32 id for each accelerator that has the object @arg of this file imported */
+	/**
+	 * @DRM_UALINK_QUERY_IMPORTERS: a __u32 id for each accelerator that has
+	 * imported the object whose GEM handle is @arg
+	 */
 	DRM_UALINK_QUERY_IMPORTERS = 4,
 };
 
@@ -206,10 +260,13 @@ enum drm_ualink_query_kind {
  * element is set to zero, what the caller has no room for is left out. @count
  * is set to the number that there is, which may be more than was filled.
  *
- * Errors beyond the common ones:
+ * Errors beyond the common ones, of which %-ENOTCONN does not occur:
  *
  * %-ENOENT
- *	No such GEM object (%DRM_UALINK_QUERY_IMPORTERS).
+ *	No such GEM object, or it is not exported
+ *	(%DRM_UALINK_QUERY_IMPORTERS).
+ * %-EFAULT
+ *	The array cannot be written.
  */
 struct drm_gem_ualink_query {
 	/** @kind: in: an &enum drm_ualink_query_kind */
@@ -220,7 +277,10 @@ struct drm_gem_ualink_query {
 	__u64 data_ptr;
 	/** @count: in: elements that fit; out: elements that there are */
 	__u32 count;
-	/** @stride: in: bytes from one element to the next, a multiple of 4; out, with @count 0 in: what the kernel knows */
+	/**
+	 * @stride: in: bytes from one element to the next, a multiple of 4 and
+	 * at most 4096; out, with @count 0 in: what the kernel knows
+	 */
 	__u32 stride;
 	/** @arg: in: GEM handle for %DRM_UALINK_QUERY_IMPORTERS, else zero */
 	__u32 arg;
@@ -291,9 +351,15 @@ enum drm_ualink_peer_state {
 	DRM_UALINK_PEER_GREETING = 1,
 	/** @DRM_UALINK_PEER_UP: there is a session */
 	DRM_UALINK_PEER_UP = 2,
-	/** @DRM_UALINK_PEER_SUSPECT: there is a session, but the peer has not answered in time */
+	/**
+	 * @DRM_UALINK_PEER_SUSPECT: there is a session, but the peer has not
+	 * answered in time
+	 */
 	DRM_UALINK_PEER_SUSPECT = 3,
-	/** @DRM_UALINK_PEER_INCOMPATIBLE: the peer speaks another version or has another geometry */
+	/**
+	 * @DRM_UALINK_PEER_INCOMPATIBLE: the peer speaks another version or has
+	 * another geometry
+	 */
 	DRM_UALINK_PEER_INCOMPATIBLE = 4,
 };
 
@@ -327,7 +393,7 @@ struct drm_ualink_peer_info {
 };
 
 /**
- * struct drm_ualink_export_info - an exported object of the calling file
+ * struct drm_ualink_export_info - an exported object
  */
 struct drm_ualink_export_info {
 	/** @handle: handle of the export */
@@ -352,13 +418,19 @@ enum drm_ualink_death {
 	DRM_UALINK_ALIVE = 0,
 	/** @DRM_UALINK_DEATH_REVOKED: the exporter freed or revoked the memory */
 	DRM_UALINK_DEATH_REVOKED = 1,
-	/** @DRM_UALINK_DEATH_PEER_LOST: the exporter stopped answering, or the link went down */
+	/**
+	 * @DRM_UALINK_DEATH_PEER_LOST: the exporter stopped answering, or the
+	 * link went down
+	 */
 	DRM_UALINK_DEATH_PEER_LOST = 2,
 	/** @DRM_UALINK_DEATH_PEER_RESET: the exporter started a new session */
 	DRM_UALINK_DEATH_PEER_RESET = 3,
 	/** @DRM_UALINK_DEATH_PEER_LEFT: the exporter said goodbye or left the vPod */
 	DRM_UALINK_DEATH_PEER_LEFT = 4,
-	/** @DRM_UALINK_DEATH_LOCAL_RESET: this device was reset, suspended or removed */
+	/**
+	 * @DRM_UALINK_DEATH_LOCAL_RESET: this device was reset, suspended or
+	 * removed
+	 */
 	DRM_UALINK_DEATH_LOCAL_RESET = 5,
 };
 
@@ -388,8 +460,9 @@ struct drm_ualink_import_info {
 /**
  * struct drm_ualink_event - imports of this file died
  *
- * At most one such event waits in a file's queue: deaths that come before it is
- * read are added to it. %DRM_UALINK_QUERY_IMPORTS then tells which they are.
+ * Normally one such event waits in a file's queue at most: deaths that come
+ * before it is read are added to it. %DRM_UALINK_QUERY_IMPORTS then tells which
+ * they are.
  */
 struct drm_ualink_event {
 	/** @base: type %DRM_EVENT_UALINK_IMPORTS_DIED */
@@ -398,15 +471,29 @@ struct drm_ualink_event {
 	__u64 deaths;
 };
 
-/*
- * DRM_IOCTL_GEM_UALINK_EXPORT - make a GEM object reachable by other accelerators: &struct drm_gem_ualink_export
- * DRM_IOCTL_GEM_UALINK_IMPORT - get a dma-buf for memory of another one: &struct drm_gem_ualink_import
- * DRM_IOCTL_GEM_UALINK_REVOKE - end an export: &struct drm_gem_ualink_revoke
- * DRM_IOCTL_GEM_UALINK_QUERY - ask about device, peers, exports, imports: &struct drm_gem_ualink_query
+/**
+ * DRM_IOCTL_GEM_UALINK_EXPORT - Make a GEM object reachable by other accelerators.
+ *
+ * The argument is a &struct drm_gem_ualink_export.
  */
 #define DRM_IOCTL_GEM_UALINK_EXPORT	DRM_IOWR(0xD3, struct drm_gem_ualink_export)
+/**
+ * DRM_IOCTL_GEM_UALINK_IMPORT - Get a dma-buf for memory of another accelerator.
+ *
+ * The argument is a &struct drm_gem_ualink_import.
+ */
 #define DRM_IOCTL_GEM_UALINK_IMPORT	DRM_IOWR(0xD4, struct drm_gem_ualink_import)
+/**
+ * DRM_IOCTL_GEM_UALINK_REVOKE - End an export.
+ *
+ * The argument is a &struct drm_gem_ualink_revoke.
+ */
 #define DRM_IOCTL_GEM_UALINK_REVOKE	DRM_IOW(0xD5, struct drm_gem_ualink_revoke)
+/**
+ * DRM_IOCTL_GEM_UALINK_QUERY - Ask about the device, peers, exports and imports.
+ *
+ * The argument is a &struct drm_gem_ualink_query.
+ */
 #define DRM_IOCTL_GEM_UALINK_QUERY	DRM_IOWR(0xD6, struct drm_gem_ualink_query)
 
 #if defined(__cplusplus)

@@ -184,7 +184,7 @@ struct drm_vualink_vm_destroy {
  * enum drm_vualink_vm_bind_op - operations of %DRM_IOCTL_VUALINK_VM_BIND
  */
 enum drm_vualink_vm_bind_op {
-	/** @DRM_VUALINK_VM_BIND_MAP: map an object; what was mapped in the range before is not any more */
+	/** @DRM_VUALINK_VM_BIND_MAP: map an object, in place of what was mapped in the range */
 	DRM_VUALINK_VM_BIND_MAP = 0,
 	/** @DRM_VUALINK_VM_BIND_UNMAP: unmap all in the range; it may be empty */
 	DRM_VUALINK_VM_BIND_UNMAP = 1,
@@ -239,7 +239,7 @@ struct drm_vualink_vm_bind {
 enum drm_vualink_op {
 	/** @DRM_VUALINK_OP_COPY: copy len bytes from src to dst, which may not overlap */
 	DRM_VUALINK_OP_COPY = 0,
-	/** @DRM_VUALINK_OP_FILL: write the 32-bit value to len bytes at dst; both are multiples of 4 */
+	/** @DRM_VUALINK_OP_FILL: write the 32-bit value to len bytes at dst, multiples of 4 */
 	DRM_VUALINK_OP_FILL = 1,
 	/**
 	 * @DRM_VUALINK_OP_ATOMIC_ADD: add value to the 64-bit word at dst, atomically for the whole
@@ -293,7 +293,7 @@ struct drm_vualink_array {
 	__u64 ptr;
 	/** @count: number of elements */
 	__u32 count;
-	/** @stride: bytes from one to the next, at least what the structure had when it was introduced */
+	/** @stride: bytes from one to the next, at least the first size that the structure had */
 	__u32 stride;
 };
 
@@ -301,8 +301,9 @@ struct drm_vualink_array {
  * struct drm_vualink_exec - argument of %DRM_IOCTL_VUALINK_EXEC
  *
  * Queues a job. Jobs of one file start in the order of their submission. All
- * that is mapped in the VM is in its place while it runs. Closing the file ends
- * the jobs that are not done, with %-ECANCELED or %-ESRCH.
+ * that is mapped in the VM is in its place while it runs. Its fence signals in
+ * bounded time, if need be with %-ETIMEDOUT. Closing the file ends the jobs that
+ * are not done, with %-ECANCELED or %-ESRCH; unplug does with %-ENODEV.
  *
  * Errors beyond the common ones:
  *

@@ -4,6 +4,7 @@
 # Builds the UML kernel: by default of build/linux, in build/um-plain or
 # build/um-debug. Options of ours that SOURCE does not have yet are left out;
 # any other option that does not come out as asked for is an error.
+# EXTRA_CONFIG: a file of options to add, or to set otherwise.
 . "$(dirname "$0")/lib.sh"
 kind=$1 src=${2:-$tree}
 out=${3:-$build/um-$kind}
@@ -24,9 +25,11 @@ export CCACHE_BASEDIR
 export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970' KBUILD_BUILD_USER=ualink KBUILD_BUILD_HOST=localhost
 mk=(make -C "$src" ARCH=um O="$out" CC="$cc" LOCALVERSION= -j"$JOBS")
 
-cat "$here/uml.config" > "$out/.want.new"
-[ "$kind" = plain ] || cat "$here/uml-debug.config" >> "$out/.want.new"
-cat ${EXTRA_CONFIG:+"$EXTRA_CONFIG"} /dev/null >> "$out/.want.new"
+# the last word on an option counts
+fragments=("$here/uml.config")
+[ "$kind" = plain ] || fragments+=("$here/uml-debug.config")
+[ -z "${EXTRA_CONFIG:-}" ] || fragments+=("$EXTRA_CONFIG")
+sed -n '/^CONFIG_/p' "${fragments[@]}" | awk -F= '{want[$1] = $0} END {for (k in want) print want[k]}' | sort > "$out/.want.new"
 
 # configure again if what is asked for changed, or any Kconfig file did
 find "$src" -path "$src/.git" -prune -o -name 'Kconfig*' -newer "$out/.want" -print -quit > "$out/.newer" 2>/dev/null || true

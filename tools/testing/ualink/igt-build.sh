@@ -5,10 +5,13 @@
 # documented exists.
 set -euo pipefail
 
-here=$(cd "$(dirname "$0")" && pwd)
-igt=$here/../igt
-uapi=${UAPI:-$here/../../../include/uapi/drm}
 out=${1:?usage: igt-build.sh OUTDIR}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+# relative paths, so that no failure message tells where this was built
+cd "$(dirname "$0")/../../.."
+igt=tools/testing/igt
 
 lib=
 for dir in /usr/lib/*/ /usr/lib64/ /usr/lib/; do
@@ -27,10 +30,9 @@ fi
 
 # -Wno-clobbered as in IGT's own build: it knows nothing of sigsetjmp() in loops
 cflags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-clobbered -D_GNU_SOURCE
-	-I"$igt/lib" -I"$here/igt-shim" -I"$uapi" -isystem "$drm")
+	-I"$igt/lib" -Itools/testing/ualink/igt-shim -Iinclude/uapi/drm
+	-isystem "$drm")
 if command -v ccache > /dev/null; then cc=(ccache "${CC:-cc}"); else cc=("${CC:-cc}"); fi
-
-mkdir -p "$out"
 
 # documented TEST.c, listed BINARY: what each says there is
 documented() { sed -n 's/^ \* SUBTEST: \([^ ]*\)$/\1/p' "$1" | sort; }

@@ -4,6 +4,8 @@
 # Sourced by them, never run.
 set -euo pipefail
 export LC_ALL=C
+# what the make above, or the user, means for another build
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ARCH LLVM CROSS_COMPILE KBUILD_OUTPUT KCFLAGS O W C V M CHECK CF
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 top=$(cd "$here/../../.." && pwd -P)
@@ -100,9 +102,9 @@ tap_fail() {
 }
 # tap_check NAME COMMAND...: passes if the command does; shows its output if not
 tap_check() {
-	local name=$1 out=$logs/$tap_tier.check
+	local tap_name=$1 tap_out=$logs/$tap_tier.check
 	shift
-	if "$@" > "$out" 2>&1; then tap_ok "$name"; else tap_fail "$name" "$out"; fi
+	if "$@" > "$tap_out" 2>&1; then tap_ok "$tap_name"; else tap_fail "$tap_name" "$tap_out"; fi
 }
 # ends the tier: true if it ran something, and nothing failed
 tap_done() {

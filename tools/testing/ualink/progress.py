@@ -8,7 +8,7 @@ import re
 import sys
 import time
 
-STEP = re.compile(r"^  (?:CC|AS|LD|AR|HOSTCC|HOSTLD|GEN|UPD|CHECK|HDRINST)\b[^/]* (\S+)")
+STEP = re.compile(r"^  (?:CC|AS|LD|AR|CHECK)\b[^/]* (\S+)")
 
 
 def main():
@@ -22,7 +22,7 @@ def main():
         sys.stderr.write("\r" + text[:width].ljust(width) if tty else text + "\n")
         sys.stderr.flush()
 
-    with open(log, "w") as out:
+    with open(log, "w", buffering=1) as out:
         for line in sys.stdin:
             out.write(line)
             m = STEP.match(line)

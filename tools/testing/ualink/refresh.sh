@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # refresh.sh - write the commits of build/linux out: to patches/linux, and their
-# new files to this repository's folders. What is not committed there is told,
+# new files to this repository's folders, what they add to MAINTAINERS also to
+# MAINTAINERS.snippet. What is not committed there is told,
 # and left alone. The same commits give the same bytes.
 # The cover letter's text, up to the line "---", is kept; what follows is made.
 . "$(dirname "$0")/lib.sh"
@@ -42,6 +43,12 @@ for f in "$out"/*.patch; do
 	cmp -s "$f" "$patches/${f##*/}" || cp "$f" "$patches/"
 done
 rm -rf "$out"
+# for who reads only this repository: what the series adds to MAINTAINERS
+g diff -U0 base HEAD -- MAINTAINERS | sed -n '/^+++/!s/^+//p' > "$build/.maintainers"
+if [ -s "$build/.maintainers" ] && ! cmp -s "$build/.maintainers" "$top/MAINTAINERS.snippet"; then
+	cp "$build/.maintainers" "$top/MAINTAINERS.snippet"
+fi
+rm -f "$build/.maintainers"
 python3 "$here/sync.py" out "$top" "$tree"
 g rev-parse HEAD > "$state/head"
 series_sum > "$state/patches"

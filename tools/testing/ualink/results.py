@@ -9,6 +9,8 @@ results.py sum DIR TIER...   count the tiers' FILE.tap; the last line is
                              "N passed, N failed, N skipped"; exit status 1 if
                              any failed, or a tier has no or not all results
 results.py bench LOG...      the lines "bench: KEY VALUE" of the logs, as JSON
+results.py goals FILE.json   print them beside the goals; exit status 1 if one
+                             of these is not there
 """
 import json
 import os
@@ -147,6 +149,39 @@ def bench(paths):
     return out
 
 
+# what a user may expect: (key, relation, goal)
+GOALS = (
+    ("reexport_vs_prime", "<=", 1.2),
+    ("reimport_vs_prime", "<=", 1.2),
+    ("cold_import_messages", "=", 2),
+    ("export_100k_vs_1k", "<=", 1.2),
+    ("revoke_1_rtt", "<=", 2),
+    ("revoke_16_rtt", "<=", 2),
+    ("revoke_64_rtt", "<=", 2),
+    ("revoke_messages_per_importer", "=", 2),
+    ("bytes_per_export", "<", 512),
+    ("bytes_per_grant", "<", 128),
+    ("npa_map_2m_vs_generic_pt", "<=", 1.0),
+    ("npa_map_4k_vs_generic_pt", "<=", 1.0),
+)
+
+
+def goals(path):
+    with open(path) as f:
+        values = json.load(f)
+    missing = 0
+    holds = {"<=": lambda a, b: a <= b, "<": lambda a, b: a < b, "=": lambda a, b: a == b}
+    for key, relation, goal in GOALS:
+        value = values.get(key)
+        missing += value is None
+        verdict = ("is missing" if value is None else
+                   "" if holds[relation](value, goal) else "goal not reached")
+        print(f"{key:32} {'-' if value is None else value:>12} {relation:>4} {goal:<6} {verdict}".rstrip())
+    for key in sorted(set(values) - {g[0] for g in GOALS}):
+        print(f"{key:32} {values[key]:>12}")
+    return 1 if missing else 0
+
+
 def main():
     what, *args = sys.argv[1:]
     if what == "ktap":
@@ -156,6 +191,8 @@ def main():
         to_json(args[0])
     elif what == "sum":
         return summary(args[0], args[1:])
+    elif what == "goals":
+        return goals(args[0])
     elif what == "bench":
         json.dump(bench(args), sys.stdout, indent=1, sort_keys=True)
         print()

@@ -37,7 +37,8 @@ save() {
 	rm -rf "$w"
 }
 trap save EXIT
-trap 'exit 130' INT TERM HUP
+pid=
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null; exit 130' INT TERM HUP
 mkdir "$rw"
 cp "$here/uml-init.sh" "$rw/init.sh"
 chmod +x "$rw/init.sh"
@@ -64,7 +65,10 @@ status=0
 HOME=$w timeout -k 5 "$limit" "$kernel" mem="$mem" ncpus="$cpus" seccomp=on \
 	root=/dev/root rootfstype=hostfs rootflags=/ ro init="$rw/init.sh" con0=fd:0,fd:1 \
 	panic=-1 oops=panic log_buf_len=4M "${talk[@]}" uml_rw="$rw" uml_cmd=cmd.sh $leak "$@" \
-	< /dev/null > "$w/console" 2>&1 || status=$?
+	< /dev/null > "$w/console" 2>&1 &
+pid=$!
+wait "$pid" || status=$?
+pid=
 
 [ ! -f "$rw/out" ] || cat "$rw/out"
 if [ -f "$rw/rc" ]; then

@@ -43,6 +43,7 @@ commit_files() {
 from_debian() {
 	local version have
 	version=$("$here/fetch-linux.sh" "$1")
+	debian_version=$version
 	# Debian's own rule, for its packaging, ignores every file
 	sed -i -z 's/\n\n#\n# Debian packaging:.*$/\n/' "$1/.gitignore"
 	new_repository "$1"
@@ -82,7 +83,10 @@ make_base() {
 	local want=$1 new=$tree.new
 	rm -rf "$new"
 	case $want in
-	debian) from_debian "$new" ;;
+	debian)
+		from_debian "$new"
+		want="debian $debian_version"
+		;;
 	git*) from_git "$new" ;;
 	*) from_files "$new" ;;
 	esac

@@ -12,7 +12,7 @@ s() { git_plain -C "$scratch" "$@"; }
 list_series
 
 pristine() {
-	[ "$source" = debian ] || { echo "base: $source"; return 0; }
+	[ "$source" = "debian $BASE_VERSION" ] || { echo "base: $source"; return 0; }
 	[ "$(g rev-parse 'base^{tree}')" = "$BASE_TREE" ]
 }
 
@@ -39,7 +39,7 @@ apply() {
 # written out again, it must be the same: no fuzz, no offset, no stale number
 again() {
 	local p bad=0
-	[ "$source" = debian ] || { echo "another base: line numbers may differ"; return 0; }
+	[ "$source" = "debian $BASE_VERSION" ] || { echo "another base: line numbers may differ"; return 0; }
 	mkdir "$scratch/again"
 	s format-patch -q -n --cover-letter --base="$(g rev-parse 'base^{commit}')" --zero-commit --no-signature \
 		--no-thread --stat=78 --abbrev=12 --diff-algorithm=myers -o "$scratch/again" "$(g rev-parse 'base^{commit}')..HEAD"
@@ -108,6 +108,19 @@ subjects() {
 	! s log --format=%s "$(g rev-parse 'base^{commit}')..HEAD" | grep -E '.{76}|^(fixup|squash|amend)!|^[^:]*$|\.$'
 }
 
+snippet() {
+	s diff -U0 "$(g rev-parse 'base^{commit}')" HEAD -- MAINTAINERS | sed -n '/^+++/!s/^+//p' |
+		diff - "$top/MAINTAINERS.snippet"
+}
+
+igt_patches() {
+	OUT=$scratch/igt "$here/igt-patches.sh" || return
+	diff -r "$scratch/igt" "$top/patches/igt-gpu-tools" > "$scratch/igt.diff" && return
+	grep -E '^(diff|Only)' "$scratch/igt.diff"
+	echo "make igt-patches writes them"
+	return 1
+}
+
 tap_start verify
 tap_check "the base is pristine" pristine
 tap_check "the patches are numbered without a gap" numbered
@@ -118,6 +131,8 @@ if [ "$tap_bad" = 0 ]; then
 	tap_check "they are the same byte for byte" same_bytes
 	tap_check "no new file shadows one of the base" no_shadow
 	tap_check "new files are only in: $roots" in_roots
+	tap_check "MAINTAINERS.snippet is what the series adds" snippet
+	tap_check "patches/igt-gpu-tools are made of tools/testing/igt" igt_patches
 	tap_check "each subject has a prefix and at most 75 letters" subjects
 fi
 tap_check "there is a cover letter" letter

@@ -70,7 +70,7 @@ int drm_ualink_event_arm(struct drm_ualink_file *ufile)
 	struct drm_ualink_pending *spare;
 	int ret;
 
-	/* Only the file's own ioctls and its deaths, which look again, clear it. */
+	/* Only deaths clear it, and they see to it that there is another one. */
 	if (data_race(ufile->armed))
 		return 0;
 

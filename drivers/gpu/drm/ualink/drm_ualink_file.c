@@ -156,7 +156,7 @@ static struct drm_ualink_record *trim_dead(struct drm_ualink_file *ufile)
 	return oldest;
 }
 
-/* Moves one record of the object to the dead ones of its file, and returns that with a reference. */
+/* Moves one record of the object to the dead of its file; returns that with a reference, or NULL. */
 static struct drm_ualink_file *bury_one(struct drm_ualink_imported *imported,
 					enum ualink_death why)
 {
@@ -274,6 +274,7 @@ void drm_ualink_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	exported = ufile->exported;
 	live = ufile->nr_live;
 	spin_unlock(&ufile->ual->lock);
+	/* A count that only grows: any value it had meanwhile will do. */
 	deaths = data_race(ufile->deaths);
 
 	drm_fdinfo_print_size(p, "drm", "exported", "ualink", exported);

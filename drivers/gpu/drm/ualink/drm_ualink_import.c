@@ -357,7 +357,8 @@ static int zap_object(struct drm_gem_object *obj, bool force)
 	struct drm_exec exec;
 	int ret;
 
-	drm_exec_init(&exec, 0, 0);
+	/* An address space may well have the object mapped more than once. */
+	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES, 0);
 	drm_exec_until_all_locked(&exec) {
 		ret = zap_locked(obj, &exec, force);
 		drm_exec_retry_on_contention(&exec);

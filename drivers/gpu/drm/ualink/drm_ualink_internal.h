@@ -90,7 +90,7 @@ struct drm_ualink_imported {
 	u32 exporter;
 	/* UALINK_ACCESS_* asked for up to now; WRITE_ONCE() by IMPORT, only grows */
 	u32 access;
-	/* No new mapping or submission; set under dma_resv and &drm_ualink.lock, read under either */
+	/* No new mapping or use; set under dma_resv and &drm_ualink.lock, read under either */
 	bool dead;
 	/* An &enum ualink_death that was told to the files; under &drm_ualink.lock */
 	u8 death;
@@ -144,7 +144,7 @@ struct drm_ualink_record {
 	struct drm_ualink_import_info info;
 };
 
-/* drm_ualink.c */
+/* drm_ualink_device.c */
 void drm_ualink_put(struct drm_ualink *ual);
 void drm_ualink_object_init(struct drm_ualink_object *uobj, struct drm_ualink *ual,
 			    struct drm_gem_object *obj, bool imported);

@@ -26,6 +26,12 @@ static void idle_release(struct ualink_import *imp)
 	ualink_import_release(imp);
 }
 
+/* jiffies at which an import has been idle for too long. */
+static unsigned long idle_until(struct ualink_import *imp)
+{
+	return imp->when + ualink_tunable_jiffies(imp->udev, UALINK_CACHE_MS);
+}
+
 static void arm_idle_work(struct ualink_device *udev)
 {
 	struct ualink_import *imp = oldest_idle(udev);
@@ -33,7 +39,7 @@ static void arm_idle_work(struct ualink_device *udev)
 
 	if (!imp)
 		return;
-	left = imp->when - jiffies;
+	left = idle_until(imp) - jiffies;
 	queue_delayed_work(udev->wq, &udev->idle_work, max(left, 0L));
 }
 
@@ -42,20 +48,22 @@ bool ualink_cache_add(struct ualink_import *imp)
 {
 	struct ualink_device *udev = imp->udev;
 	u64 limit = ualink_tunable(udev, UALINK_CACHE_BYTES);
-	unsigned long age = ualink_tunable_jiffies(udev, UALINK_CACHE_MS);
+	bool keep = ualink_tunable(udev, UALINK_CACHE_MS);
 
 	lockdep_assert_held(&udev->lock);
 
-	if (!age || imp->size > limit || udev->state != UALINK_DEVICE_ACTIVE)
+	if (!keep || imp->size > limit || udev->state != UALINK_DEVICE_ACTIVE)
 		return false;
 
 	while (udev->idle_bytes > limit - imp->size)
 		idle_release(oldest_idle(udev));
 
 	ualink_import_set_state(imp, UALINK_IMPORT_IDLE);
-	imp->when = jiffies + age;
+	imp->when = jiffies;
 	list_add_tail(&imp->idle_link, &udev->idle);
 	udev->idle_bytes += imp->size;
+	/* Pairs with READ_ONCE() in cache_count(). */
+	WRITE_ONCE(udev->nr_idle, udev->nr_idle + 1);
 	arm_idle_work(udev);
 	return true;
 }
@@ -67,6 +75,8 @@ void ualink_cache_remove(struct ualink_import *imp)
 
 	list_del_init(&imp->idle_link);
 	imp->udev->idle_bytes -= imp->size;
+	/* Pairs with READ_ONCE() in cache_count(). */
+	WRITE_ONCE(imp->udev->nr_idle, imp->udev->nr_idle - 1);
 }
 
 static void idle_work(struct work_struct *work)
@@ -76,10 +86,20 @@ static void idle_work(struct work_struct *work)
 	struct ualink_import *imp;
 
 	spin_lock(&udev->lock);
-	while ((imp = oldest_idle(udev)) && time_after_eq(jiffies, imp->when))
+	while ((imp = oldest_idle(udev)) && time_after_eq(jiffies, idle_until(imp)))
 		idle_release(imp);
 	arm_idle_work(udev);
 	spin_unlock(&udev->lock);
+}
+
+/* The tunables have changed: what is kept may be too old or too much now. */
+void ualink_cache_retune(struct ualink_device *udev)
+{
+	lockdep_assert_held(&udev->lock);
+
+	while (udev->idle_bytes > ualink_tunable(udev, UALINK_CACHE_BYTES))
+		idle_release(oldest_idle(udev));
+	mod_delayed_work(udev->wq, &udev->idle_work, 0);
 }
 
 /* Gives back every import that is not in use. */
@@ -97,7 +117,8 @@ static unsigned long cache_count(struct shrinker *shrinker, struct shrink_contro
 {
 	struct ualink_device *udev = shrinker->private_data;
 
-	return list_empty(&udev->idle) ? SHRINK_EMPTY : list_count_nodes(&udev->idle);
+	/* Pairs with WRITE_ONCE() in ualink_cache_add() and ualink_cache_remove(). */
+	return READ_ONCE(udev->nr_idle) ?: SHRINK_EMPTY;
 }
 
 static unsigned long cache_scan(struct shrinker *shrinker, struct shrink_control *sc)

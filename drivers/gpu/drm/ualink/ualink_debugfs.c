@@ -109,28 +109,24 @@ static void import_row_fill(struct import_row *row, const struct ualink_import *
 	row->bound = imp->priv;
 }
 
-/*
- * The next import of a walk. Returns: 0; -ENOENT at the end; -EAGAIN when the table
- * grew or shrank, so that the walk begins anew.
- */
+/* The next import of a walk: 0, or -ENOENT at the end, or -EAGAIN: the walk begins anew. */
 static int next_import(struct ualink_device *udev, struct rhashtable_iter *iter,
 		       struct import_row *row)
 {
 	struct ualink_import *imp;
-	int ret = -ENOENT;
+	int ret = 0;
 
 	spin_lock(&udev->lock);
 	rhashtable_walk_start(iter);
 	imp = rhashtable_walk_next(iter);
-	if (IS_ERR(imp)) {
+	if (!imp)
+		ret = -ENOENT;
+	else if (IS_ERR(imp))
 		ret = PTR_ERR(imp);
-	} else if (imp) {
+	else
 		import_row_fill(row, imp);
-		ret = 0;
-	}
 	rhashtable_walk_stop(iter);
 	spin_unlock(&udev->lock);
-	cond_resched();
 	return ret;
 }
 
@@ -155,30 +151,12 @@ static int imports_show(struct seq_file *m, void *unused)
 		ret = next_import(udev, &iter, &row);
 		if (!ret)
 			print_import(m, &row);
+		cond_resched();
 	}
 	rhashtable_walk_exit(&iter);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(imports);
-
-static u64 count_idle(struct ualink_device *udev)
-{
-	struct rhashtable_iter iter;
-	struct import_row row;
-	u64 count = 0;
-	int ret = 0;
-
-	rhltable_walk_enter(&udev->imports, &iter);
-	while (ret != -ENOENT) {
-		ret = next_import(udev, &iter, &row);
-		if (ret == -EAGAIN)
-			count = 0;
-		else if (!ret && row.state == UALINK_IMPORT_IDLE)
-			count++;
-	}
-	rhashtable_walk_exit(&iter);
-	return count;
-}
 
 /* Milliseconds since the greeting began that made the present session; 0 without one. */
 static unsigned int session_age(const struct ualink_peer *peer)
@@ -193,7 +171,8 @@ static void print_peer(struct seq_file *m, const struct ualink_peer *peer)
 	seq_printf(m, " session_age_ms=%u rtt_min_ns=%llu", session_age(peer), peer->rtt_min_ns);
 	seq_printf(m, " gate=%s", peer->gate_open ? "open" : "closed");
 	seq_printf(m, " imports=%u grants=%u", peer->nr_imports, peer->nr_grants);
-	seq_printf(m, " unanswered=%u queued_replies=%u", peer->nr_sent, peer->reply_count);
+	seq_printf(m, " unanswered=%u queued_replies=%u", peer->nr_sent + peer->nr_sent_revokes,
+		   peer->reply_count);
 	seq_printf(m, " sessions=%llu bad_msgs=%llu naks=%llu ignored=%llu replies_lost=%llu\n",
 		   peer->sessions, peer->bad_msgs, peer->naks, peer->ignored,
 		   peer->replies_lost);
@@ -269,6 +248,7 @@ static void print_gauges(struct seq_file *m, struct ualink_device *udev)
 	print_value(m, "nr_imports", udev->nr_imports);
 	print_value(m, "nr_import_records", udev->nr_import_records);
 	print_value(m, "exported_bytes", udev->exported_bytes);
+	print_value(m, "nr_idle_imports", udev->nr_idle);
 	print_value(m, "idle_bytes", udev->idle_bytes);
 	spin_unlock(&udev->lock);
 }
@@ -278,7 +258,6 @@ static int counters_show(struct seq_file *m, void *unused)
 	struct ualink_device *udev = m->private;
 
 	print_gauges(m, udev);
-	print_value(m, "nr_idle_imports", count_idle(udev));
 	print_counters(m, udev);
 	print_messages(m, "sent", udev->sent);
 	print_messages(m, "received", udev->received);
@@ -299,8 +278,8 @@ DEFINE_DEBUGFS_ATTRIBUTE(drop_idle_fops, NULL, drop_idle_set, "%llu\n");
  * @dir: folder of the client in debugfs; gets a folder "ualink"
  *
  * There is no counterpart: the files go when the client removes @dir, as DRM does
- * for the folder of a device that is unregistered. That must be before
- * ualink_device_unregister(), since the files use what that frees.
+ * for the folder of a device that is unregistered. That must be before the last
+ * ualink_device_put(), since the files hold no reference.
  */
 void ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir)
 {

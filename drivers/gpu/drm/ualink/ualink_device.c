@@ -39,6 +39,9 @@
  *     ualink_device_put(udev);
  */
 
+/* Messages from a stranger that are thrown away before it is the turn of others. */
+#define UNKNOWN_BUDGET	64
+
 static struct workqueue_struct *release_wq;
 
 static const u64 tunable_defaults[UALINK_TUNABLES] = {
@@ -89,14 +92,17 @@ int ualink_device_usable(struct ualink_device *udev)
 	}
 }
 
-static void unknown_drain(struct ualink_device *udev, u32 id)
+/* Throws messages away; false if there are more of them than others should wait for. */
+static bool unknown_drain(struct ualink_device *udev, u32 id)
 {
+	unsigned int budget = UNKNOWN_BUDGET;
 	struct ualink_msg msg;
 
-	while (!udev->ops->recv(udev, id, &msg)) {
+	while (budget-- && !udev->ops->recv(udev, id, &msg)) {
 		ualink_count(udev, UALINK_COUNT_BAD_MSGS);
 		trace_ualink_msg_bad(udev, id, UALINK_DECODE_SOURCE);
 	}
+	return budget != UINT_MAX;
 }
 
 /* Messages from somebody that we have had nothing to do with yet. */
@@ -109,7 +115,8 @@ static void unknown_work(struct work_struct *work)
 	for_each_set_bit(id, udev->unknown, UALINK_MAX_IDS) {
 		clear_bit(id, udev->unknown);
 		if (!ualink_device_is_member(udev, id)) {
-			unknown_drain(udev, id);
+			if (!unknown_drain(udev, id))
+				ualink_notify_rx(udev, id);
 			continue;
 		}
 		/* Out of memory: the messages stay where they are, and the sender repeats them. */
@@ -306,7 +313,9 @@ static void forget_peers(struct ualink_device *udev)
 	xa_for_each(&udev->peers, id, peer) {
 		peer->gate_open = false;
 		peer->drop_grants = false;
+		peer->link_lost = false;
 		ualink_grant_drop_all(peer);
+		ualink_tx_forget(peer);
 	}
 }
 
@@ -667,12 +676,28 @@ static bool tunable_valid(enum ualink_tunable which, u64 value)
 	}
 }
 
+/* Work that sleeps as long as the old value said looks at the new one. */
+static void retune(struct ualink_device *udev)
+{
+	struct ualink_peer *peer;
+	unsigned long id;
+
+	guard(spinlock)(&udev->lock);
+	if (udev->state != UALINK_DEVICE_ACTIVE)
+		return;
+	ualink_cache_retune(udev);
+	xa_for_each(&udev->peers, id, peer)
+		mod_delayed_work(udev->wq, &peer->timer, 0);
+}
+
 /**
  * ualink_device_set_tunable - sets a time or a limit
  * @udev: the device
  * @which: which one
  * @value: its value; times are at most an hour, and only %UALINK_CACHE_MS and
  * %UALINK_REVOKE_GRACE_MS may be zero
+ *
+ * What has a deadline already keeps it. Does not sleep.
  *
  * Return: 0, or %-EINVAL.
  */
@@ -682,6 +707,7 @@ int ualink_device_set_tunable(struct ualink_device *udev, enum ualink_tunable wh
 		return -EINVAL;
 	/* Pairs with READ_ONCE() in ualink_tunable(). */
 	WRITE_ONCE(udev->tunables[which], value);
+	retune(udev);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(ualink_device_set_tunable);

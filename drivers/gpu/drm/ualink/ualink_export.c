@@ -181,6 +181,8 @@ static int export_publish(struct ualink_export *exp)
 	if (ret)
 		return -ENOMEM;
 
+	/* The core's reference; the first one becomes the caller's. */
+	kref_get(&exp->ref);
 	list_add_tail(&exp->link, &udev->active);
 	ualink_export_set_state(exp, UALINK_EXPORT_ACTIVE);
 	ualink_count(udev, UALINK_COUNT_EXPORTS);
@@ -214,7 +216,7 @@ static void export_wedge(struct ualink_export *exp)
 	list_move_tail(&exp->link, &udev->wedged_exports);
 }
 
-/* Maps and publishes. After -EIO the export is WEDGED, after all else it is as it was. */
+/* Maps and publishes. 0, or an errno and all is as it was; or 1: the export is WEDGED. */
 static int export_place(struct ualink_export *exp)
 {
 	struct ualink_device *udev = exp->udev;
@@ -233,7 +235,7 @@ static int export_place(struct ualink_export *exp)
 			return ret;
 	}
 	export_wedge(exp);
-	return -EIO;
+	return 1;
 }
 
 static struct ualink_export *export_create(struct ualink_device *udev,
@@ -254,8 +256,8 @@ static struct ualink_export *export_create(struct ualink_device *udev,
 	if (ret)
 		goto err_put;
 	ret = export_place(exp);
-	if (ret == -EIO)
-		return ERR_PTR(ret);
+	if (ret > 0)
+		return ERR_PTR(-EIO);
 	if (ret)
 		goto err_npa;
 	return exp;
@@ -279,7 +281,8 @@ err_uncharge:
  * The memory must be pinned, and idle as far as the kernel's own work on it
  * is concerned, until &ualink_ops.export_release. May sleep.
  *
- * Return: the export, which lives until ualink_export_end(), or
+ * Return: the export, which lives until ualink_export_end(), with a reference that
+ * the caller gives back by ualink_export_put(), or
  *
  * - %-ENOTCONN: the accelerator is not active
  * - %-EBUSY: it is being activated or stopped, or is wedged until a reset; try
@@ -316,10 +319,36 @@ static void start_unmapping(struct ualink_export *exp)
 	queue_work(udev->slow_wq, &udev->reap_work);
 }
 
+static void arm_deadline(struct ualink_device *udev)
+{
+	struct ualink_export *first;
+	long left;
+
+	first = list_first_entry_or_null(&udev->revoking, struct ualink_export, link);
+	if (!first)
+		return;
+	left = first->deadline - jiffies;
+	mod_delayed_work(udev->wq, &udev->deadline_work, max(left, 0L));
+}
+
+/* Among those REVOKING, in the order of deadlines; it is the last, unless the tunable changed. */
+static void start_deadline(struct ualink_export *exp)
+{
+	struct ualink_device *udev = exp->udev;
+	struct list_head *pos = udev->revoking.prev;
+
+	exp->deadline = jiffies + ualink_tunable_jiffies(udev, UALINK_REVOKE_DEADLINE_MS);
+	while (pos != &udev->revoking &&
+	       time_after(list_entry(pos, struct ualink_export, link)->deadline, exp->deadline))
+		pos = pos->prev;
+	list_move(&exp->link, pos);
+	if (udev->revoking.next == &exp->link)
+		arm_deadline(udev);
+}
+
 static void export_revoke(struct ualink_export *exp)
 {
 	struct ualink_device *udev = exp->udev;
-	unsigned long patience = ualink_tunable_jiffies(udev, UALINK_REVOKE_DEADLINE_MS);
 	struct ualink_grant *grant;
 
 	lockdep_assert_held(&udev->lock);
@@ -332,9 +361,7 @@ static void export_revoke(struct ualink_export *exp)
 		return;
 	}
 
-	exp->deadline = jiffies + patience;
-	list_move_tail(&exp->link, &udev->revoking);
-	queue_delayed_work(udev->wq, &udev->deadline_work, patience);
+	start_deadline(exp);
 	list_for_each_entry(grant, &exp->grants, export_link)
 		ualink_tx_request(grant->peer, &grant->req, UALINK_MSG_REVOKE);
 }
@@ -346,8 +373,7 @@ static void export_revoke(struct ualink_export *exp)
  * The handle is unknown from now on, and all importers are told to stop using the
  * memory. Returns at once; &ualink_ops.export_release is called when nobody
  * can reach the memory any more. Does nothing if the export is ending already.
- * @exp is the caller's only if it holds a reference of its own. Does not
- * sleep.
+ * Does not sleep.
  */
 void ualink_export_end(struct ualink_export *exp)
 {
@@ -410,13 +436,11 @@ void ualink_export_deadline_work(struct work_struct *work)
 	guard(spinlock)(&udev->lock);
 	for (;;) {
 		exp = list_first_entry_or_null(&udev->revoking, struct ualink_export, link);
-		if (!exp)
-			return;
-		if (time_before(jiffies, exp->deadline))
+		if (!exp || time_before(jiffies, exp->deadline))
 			break;
 		export_overdue(exp);
 	}
-	queue_delayed_work(udev->wq, &udev->deadline_work, exp->deadline - jiffies);
+	arm_deadline(udev);
 }
 
 /* The memory is the client's again; the range only if nobody can hold it. */

@@ -354,6 +354,15 @@ void ualink_greeting_rx_version(struct ualink_peer *peer, const struct ualink_pa
 		send_hello_nak(peer, pkt, UALINK_NAK_VERSION);
 }
 
+/* We are not active: a greeter may try again later. */
+void ualink_greeting_rx_inactive(struct ualink_peer *peer, const struct ualink_packet *pkt)
+{
+	lockdep_assert_held(&peer->udev->lock);
+
+	if (!ualink_peer_is_self(peer))
+		send_hello_nak(peer, pkt, UALINK_NAK_INACTIVE);
+}
+
 /* READY is not answered: begin anew, with a challenge that no late message knows. */
 static void start_over(struct ualink_peer *peer)
 {

@@ -51,6 +51,7 @@ void ualink_greeting_opened(struct ualink_peer *peer);
 void ualink_greeting_timer(struct ualink_peer *peer);
 void ualink_greeting_rx(struct ualink_peer *peer, const struct ualink_packet *pkt);
 void ualink_greeting_rx_version(struct ualink_peer *peer, const struct ualink_packet *pkt);
+void ualink_greeting_rx_inactive(struct ualink_peer *peer, const struct ualink_packet *pkt);
 void ualink_greeting_implied(struct ualink_peer *peer);
 
 /* ualink_tx.c */
@@ -62,6 +63,7 @@ void ualink_tx_answer(struct ualink_peer *peer, const struct ualink_packet *requ
 void ualink_tx_pump(struct ualink_peer *peer);
 void ualink_tx_retry(struct ualink_peer *peer);
 void ualink_tx_session_ended(struct ualink_peer *peer);
+void ualink_tx_forget(struct ualink_peer *peer);
 int ualink_tx_recv(struct ualink_peer *peer, struct ualink_msg *msg);
 
 /* ualink_rx.c */
@@ -116,6 +118,7 @@ int ualink_cache_init(struct ualink_device *udev);
 void ualink_cache_fini(struct ualink_device *udev);
 bool ualink_cache_add(struct ualink_import *imp);
 void ualink_cache_remove(struct ualink_import *imp);
+void ualink_cache_retune(struct ualink_device *udev);
 void ualink_cache_drop(struct ualink_device *udev);
 
 /* ualink_debugfs.c needs nothing but the public prototype. */

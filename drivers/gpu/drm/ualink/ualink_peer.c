@@ -45,6 +45,7 @@ static struct ualink_peer *peer_create(struct ualink_device *udev, u32 id)
 	peer->id = id;
 	peer->own_slot = udev->id > id;
 	INIT_LIST_HEAD(&peer->unsent);
+	INIT_LIST_HEAD(&peer->unsent_revokes);
 	INIT_LIST_HEAD(&peer->sent);
 	INIT_LIST_HEAD(&peer->imports);
 	INIT_LIST_HEAD(&peer->dying);
@@ -169,6 +170,8 @@ void ualink_peer_down(struct ualink_peer *peer, enum ualink_death why, int error
 	peer->drop_grants = true;
 	ualink_peer_set_state(peer, UALINK_PEER_DOWN);
 	ualink_peer_kick_slow(peer, 0);
+	/* What waited for the gate need not wait any more. */
+	queue_work(peer->udev->wq, &peer->rx_work);
 }
 
 /* Calls the client, without the lock. */

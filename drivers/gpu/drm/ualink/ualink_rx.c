@@ -147,6 +147,15 @@ static enum rx_verdict rx_dispatch(struct ualink_peer *peer, const struct ualink
 	return RX_DONE;
 }
 
+/* Who greets an accelerator that is not active need not wait for nothing. */
+static void rx_inactive(struct ualink_peer *peer, const struct ualink_packet *pkt)
+{
+	if (pkt->type == UALINK_MSG_HELLO)
+		ualink_greeting_rx_inactive(peer, pkt);
+	else
+		rx_ignore(peer);
+}
+
 static enum rx_verdict rx_decoded(struct ualink_peer *peer, const struct ualink_packet *pkt)
 {
 	struct ualink_device *udev = peer->udev;
@@ -156,7 +165,7 @@ static enum rx_verdict rx_decoded(struct ualink_peer *peer, const struct ualink_
 	if (udev->state == UALINK_DEVICE_ACTIVE)
 		verdict = rx_dispatch(peer, pkt);
 	else
-		rx_ignore(peer);
+		rx_inactive(peer, pkt);
 	if (verdict == RX_DONE)
 		ualink_tx_pump(peer);
 	spin_unlock(&udev->lock);

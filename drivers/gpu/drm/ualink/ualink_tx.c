@@ -145,30 +145,42 @@ static bool flush_replies(struct ualink_peer *peer)
 	return true;
 }
 
-/* Sends what waits for @peer, as far as its window and the ring have room. */
+static bool send_new_request(struct ualink_peer *peer, struct ualink_req *req)
+{
+	req->id = peer->last_request + 1;
+	if (send_request(peer, req)) {
+		req->id = 0;
+		return false;
+	}
+
+	peer->last_request = req->id;
+	req->first_sent = req->last_sent;
+	list_move_tail(&req->link, &peer->sent);
+	ualink_timer_arm(peer);
+	return true;
+}
+
+/* Sends from one queue as far as its window has room; false when nothing more can be sent. */
+static bool pump_requests(struct ualink_peer *peer, struct list_head *unsent, u32 *nr_sent)
+{
+	while (*nr_sent < UALINK_WINDOW && !list_empty(unsent)) {
+		if (!send_new_request(peer, list_first_entry(unsent, struct ualink_req, link)))
+			return false;
+		(*nr_sent)++;
+	}
+	return true;
+}
+
+/* Sends what waits for @peer, as far as its windows and the ring have room. */
 void ualink_tx_pump(struct ualink_peer *peer)
 {
-	struct ualink_req *req;
-
 	lockdep_assert_held(&peer->udev->lock);
 
 	if (peer->tx_blocked || !flush_replies(peer) || !ualink_peer_has_session(peer))
 		return;
 
-	while (peer->nr_sent < UALINK_WINDOW && !list_empty(&peer->unsent)) {
-		req = list_first_entry(&peer->unsent, struct ualink_req, link);
-		req->id = peer->last_request + 1;
-		if (send_request(peer, req)) {
-			req->id = 0;
-			return;
-		}
-
-		peer->last_request = req->id;
-		req->first_sent = req->last_sent;
-		list_move_tail(&req->link, &peer->sent);
-		peer->nr_sent++;
-		ualink_timer_arm(peer);
-	}
+	if (pump_requests(peer, &peer->unsent_revokes, &peer->nr_sent_revokes))
+		pump_requests(peer, &peer->unsent, &peer->nr_sent);
 }
 
 /* Makes @req a request of @type that is repeated until it is answered or cancelled. */
@@ -179,7 +191,8 @@ void ualink_tx_request(struct ualink_peer *peer, struct ualink_req *req, u8 type
 	ualink_tx_cancel(peer, req);
 	req->type = type;
 	req->id = 0;
-	list_add_tail(&req->link, &peer->unsent);
+	list_add_tail(&req->link, type == UALINK_MSG_REVOKE ? &peer->unsent_revokes :
+							       &peer->unsent);
 	ualink_tx_pump(peer);
 }
 
@@ -191,7 +204,9 @@ void ualink_tx_cancel(struct ualink_peer *peer, struct ualink_req *req)
 	if (!req->type)
 		return;
 
-	if (req->id && !list_empty(&req->link))
+	if (req->id && req->type == UALINK_MSG_REVOKE)
+		peer->nr_sent_revokes--;
+	else if (req->id)
 		peer->nr_sent--;
 	list_del_init(&req->link);
 	req->type = 0;
@@ -276,7 +291,9 @@ void ualink_tx_session_ended(struct ualink_peer *peer)
 
 	list_splice_init(&peer->sent, &old);
 	list_splice_tail_init(&peer->unsent, &old);
+	list_splice_tail_init(&peer->unsent_revokes, &old);
 	peer->nr_sent = 0;
+	peer->nr_sent_revokes = 0;
 	peer->last_request = 0;
 	list_for_each_entry_safe(req, next, &old, link) {
 		req->id = 0;
@@ -287,6 +304,15 @@ void ualink_tx_session_ended(struct ualink_peer *peer)
 			req->type = 0;
 		}
 	}
+}
+
+/* What is still to be said is of a life that is over. */
+void ualink_tx_forget(struct ualink_peer *peer)
+{
+	lockdep_assert_held(&peer->udev->lock);
+
+	peer->reply_count = 0;
+	peer->tx_blocked = false;
 }
 
 /* The next message from @peer: 0, or -EAGAIN. */

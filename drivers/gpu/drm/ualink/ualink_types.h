@@ -42,11 +42,11 @@
  * run on a queue of their own. None of them waits for another node.
  */
 
-/* Requests of ours that may be without an answer at the same time, for each peer. */
+/* REVOKEs, and other requests, that may be without an answer at the same time, for each peer. */
 #define UALINK_WINDOW		64
 /*
- * Answers that may wait for room in the ring, for each peer; more than a peer that
- * keeps to its window can ask for.
+ * Answers that may wait for room in the ring, for each peer; as many as a peer that
+ * keeps to its windows can ask for.
  */
 #define UALINK_REPLIES		(2 * UALINK_WINDOW)
 /* Time after which a request is sent again. */
@@ -59,7 +59,7 @@
  * be allocated to send it. All members under &ualink_device.lock.
  */
 struct ualink_req {
-	/* In &ualink_peer.unsent or &ualink_peer.sent, or empty */
+	/* In a queue of &ualink_peer, or empty */
 	struct list_head link;
 	/* Request id, in the session; 0 before the first sending */
 	u64 id;
@@ -112,7 +112,7 @@ struct ualink_export {
 	unsigned long deadline;
 	/* Immutable: bitmap of the ids that may import, or NULL */
 	unsigned long *allow;
-	/* One for the core until DEAD, one for each ualink_export_get() */
+	/* One for the core until DEAD, one for the maker, one for each ualink_export_get() */
 	struct kref ref;
 	/* Length of @grants; under lock */
 	u32 nr_grants;
@@ -271,10 +271,16 @@ struct ualink_peer {
 	/* The timer runs at the pace of retries, not of heartbeats */
 	bool timer_fast;
 
-	/* Requests not sent yet, and those sent but not answered, oldest first */
+	/*
+	 * Requests not sent yet, with a queue of their own for REVOKEs, so that no
+	 * other answer that the peer owes us can keep those from it; and those sent
+	 * but not answered, oldest first, with the numbers of both kinds
+	 */
 	struct list_head unsent;
+	struct list_head unsent_revokes;
 	struct list_head sent;
 	u32 nr_sent;
+	u32 nr_sent_revokes;
 	/* Answers that found the ring full: a ring buffer of UALINK_REPLIES messages */
 	struct ualink_msg *replies;
 	u32 reply_head, reply_count;
@@ -321,7 +327,7 @@ struct ualink_peer {
 
 /*
  * enum ualink_device_state
- * @UALINK_DEVICE_INACTIVE: nothing is exported or imported, nobody is answered
+ * @UALINK_DEVICE_INACTIVE: nothing is exported or imported; who greets is told so
  * @UALINK_DEVICE_ACTIVATING: tables are being made clean
  * @UALINK_DEVICE_ACTIVE: works
  * @UALINK_DEVICE_STOPPING: all that is exported or imported is being ended
@@ -406,6 +412,8 @@ struct ualink_device {
 	/* Unused imports, oldest first; under lock */
 	struct list_head idle;
 	u64 idle_bytes;
+	/* Length of @idle; read without lock by the shrinker */
+	unsigned long nr_idle;
 	struct delayed_work idle_work;
 	struct shrinker *shrinker;
 

@@ -8,6 +8,7 @@
 #include <drm/drm_exec.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
+#include <drm/drm_ualink.h>
 #include <drm/vualink_drm.h>
 
 #include "vualink_bo.h"
@@ -35,7 +36,7 @@
  * @size: size of it
  * @pte_flags: for the new mapping
  * @vmas: memory for new mappings
- * @unmapped: something was unmapped
+ * @flush: the TLB may hold what is not so any more
  * @garbage: tables to be freed after the flush
  */
 struct vualink_bind {
@@ -47,7 +48,7 @@ struct vualink_bind {
 	u64 size;
 	u64 pte_flags;
 	struct vualink_vma *vmas[VUALINK_BIND_VMAS];
-	bool unmapped;
+	bool flush;
 	struct list_head garbage;
 };
 
@@ -69,7 +70,7 @@ static void vualink_bind_clear(struct vualink_bind *bind, u64 va, u64 size)
 {
 	int idx;
 
-	bind->unmapped = true;
+	bind->flush = true;
 	if (!vualink_vm_pt_lock(bind->vm, &idx))
 		return;
 	vualink_pt_unmap(&bind->vm->pt, va, size);
@@ -224,12 +225,29 @@ static int vualink_bind_split(struct vualink_bind *bind)
 	return ret;
 }
 
+/* What the exporter grants. The object is not dead: it has just been validated. */
+static int vualink_bind_check_access(struct vualink_bind *bind)
+{
+	struct drm_gem_object *obj = &bind->bo->tbo.base;
+	struct drm_ualink_window window;
+
+	if (!drm_ualink_gem_is_import(obj))
+		return 0;
+	drm_ualink_gem_window(obj, &window);
+	if (bind->pte_flags & VUALINK_PTE_WRITE && !(window.access & UALINK_ACCESS_WRITE))
+		return -EACCES;
+	return 0;
+}
+
 static int vualink_bind_prepare(struct vualink_bind *bind)
 {
 	int ret;
 
 	if (bind->bo) {
 		ret = vualink_bo_validate(bind->bo, true);
+		if (ret)
+			return ret;
+		ret = vualink_bind_check_access(bind);
 		if (ret)
 			return ret;
 		ret = vualink_vm_populate(bind->vm, bind->va, bind->bo,
@@ -258,7 +276,7 @@ static int vualink_bind_flush(struct vualink_bind *bind)
 	struct vualink_vm *vm = bind->vm;
 	int ret;
 
-	if (!bind->unmapped && list_empty(&bind->garbage))
+	if (!bind->flush && list_empty(&bind->garbage))
 		return 0;
 	ret = vualink_vm_flush(vm, bind->va,
 			       vm->unflushed ? U64_MAX : bind->size,
@@ -299,6 +317,8 @@ static int vualink_bind_locked(struct vualink_bind *bind)
 	ret = vualink_bind_prepare(bind);
 	if (!ret)
 		ret = vualink_bind_commit(bind);
+	else
+		bind->flush = true; /* There may be tables instead of blocks. */
 	vualink_bind_release(bind);
 	vualink_bind_trim(bind);
 	err = vualink_bind_flush(bind);

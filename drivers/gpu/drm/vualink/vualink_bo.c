@@ -12,6 +12,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
+#include <drm/drm_ualink.h>
 #include <drm/ttm/ttm_tt.h>
 #include <drm/vualink_drm.h>
 
@@ -42,7 +43,7 @@ void vualink_bo_place(const struct vualink_bo *bo, struct ttm_place *place)
 		place->mem_type = TTM_PL_TT;
 		break;
 	case VUALINK_BO_NPA:
-		place->mem_type = TTM_PL_PRIV;
+		drm_ualink_npa_place(place, TTM_PL_PRIV);
 		break;
 	}
 }
@@ -59,6 +60,9 @@ int vualink_bo_validate(struct vualink_bo *bo, bool interruptible)
 
 	dma_resv_assert_held(bo->tbo.base.resv);
 
+	if (bo->kind == VUALINK_BO_NPA)
+		return drm_ualink_npa_validate(&bo->tbo, TTM_PL_PRIV, &ctx);
+
 	vualink_bo_place(bo, &place);
 	return ttm_bo_validate(&bo->tbo, &placement, &ctx);
 }
@@ -69,6 +73,17 @@ static void vualink_bo_cursor_load_vram(struct vualink_bo_cursor *cur)
 {
 	cur->addr = cur->vram.addr;
 	cur->size = cur->vram.size;
+}
+
+/* The exporter has made one piece of it. */
+static void vualink_bo_cursor_load_npa(struct vualink_bo_cursor *cur)
+{
+	struct drm_ualink_window window;
+
+	drm_ualink_gem_window(&cur->bo->tbo.base, &window);
+	cur->addr = window.npa + cur->offset;
+	cur->size = cur->left;
+	cur->pte_flags = VUALINK_PTE_NPA;
 }
 
 static void vualink_bo_cursor_load_system(struct vualink_bo_cursor *cur)
@@ -84,14 +99,9 @@ static void vualink_bo_cursor_load_system(struct vualink_bo_cursor *cur)
 	cur->pte_flags = VUALINK_PTE_SYSTEM;
 }
 
-static void vualink_bo_cursor_load(struct vualink_bo_cursor *cur)
+static bool vualink_bo_in_vram(const struct vualink_bo *bo)
 {
-	if (!cur->left)
-		return;
-	if (cur->bo->kind == VUALINK_BO_SYSTEM)
-		vualink_bo_cursor_load_system(cur);
-	else
-		vualink_bo_cursor_load_vram(cur);
+	return bo->kind == VUALINK_BO_VRAM || bo->kind == VUALINK_BO_TABLE;
 }
 
 void vualink_bo_cursor_init(struct vualink_bo_cursor *cur, struct vualink_bo *bo,
@@ -101,19 +111,27 @@ void vualink_bo_cursor_init(struct vualink_bo_cursor *cur, struct vualink_bo *bo
 	cur->bo = bo;
 	cur->offset = offset;
 	cur->left = size;
-	if (bo->kind != VUALINK_BO_SYSTEM)
+	if (vualink_bo_in_vram(bo))
 		vualink_vram_cursor_init(&cur->vram, bo->tbo.resource, offset,
 					 size);
-	vualink_bo_cursor_load(cur);
 }
 
-void vualink_bo_cursor_next(struct vualink_bo_cursor *cur)
+/* Goes to the next piece. Return: whether there is one */
+bool vualink_bo_cursor_next(struct vualink_bo_cursor *cur)
 {
 	cur->offset += cur->size;
 	cur->left -= cur->size;
-	if (cur->bo->kind != VUALINK_BO_SYSTEM)
+	if (vualink_bo_in_vram(cur->bo))
 		vualink_vram_cursor_next(&cur->vram, cur->size);
-	vualink_bo_cursor_load(cur);
+	if (!cur->left)
+		return false;
+	if (cur->bo->kind == VUALINK_BO_SYSTEM)
+		vualink_bo_cursor_load_system(cur);
+	else if (cur->bo->kind == VUALINK_BO_NPA)
+		vualink_bo_cursor_load_npa(cur);
+	else
+		vualink_bo_cursor_load_vram(cur);
+	return true;
 }
 
 /* CPU mappings */
@@ -192,11 +210,16 @@ static struct dma_buf *vualink_bo_export(struct drm_gem_object *obj, int flags)
 {
 	if (gem_to_vualink_bo(obj)->vm_obj)
 		return ERR_PTR(-EPERM);
+	if (drm_ualink_gem_is_import(obj))
+		return drm_ualink_gem_prime_export(obj, flags);
 	return drm_gem_prime_export(obj, flags);
 }
 
 static void vualink_bo_free(struct drm_gem_object *obj)
 {
+	/* While others may reach it, it stays; vualink_ualink_destroy() goes on. */
+	if (drm_ualink_gem_free(obj))
+		return;
 	ttm_bo_fini(&gem_to_vualink_bo(obj)->tbo);
 }
 
@@ -211,10 +234,23 @@ static void vualink_bo_destroy(struct ttm_buffer_object *tbo)
 {
 	struct vualink_bo *bo = ttm_to_vualink_bo(tbo);
 
+	drm_ualink_gem_release(&tbo->base);
 	drm_gem_object_release(&tbo->base);
 	if (bo->vm_obj)
 		drm_gem_object_put(bo->vm_obj);
 	kfree(bo);
+}
+
+static enum ttm_bo_type vualink_bo_ttm_type(const struct vualink_bo *bo)
+{
+	switch (bo->kind) {
+	case VUALINK_BO_TABLE:
+		return ttm_bo_type_kernel;
+	case VUALINK_BO_NPA:
+		return ttm_bo_type_sg;
+	default:
+		return ttm_bo_type_device;
+	}
 }
 
 /* Return: the object, or an ERR_PTR */
@@ -245,8 +281,7 @@ static int vualink_bo_init(struct vualink_bo *bo, struct dma_resv *resv)
 	bo->tbo.bdev = &vdev->ttm;
 	vualink_bo_place(bo, &place);
 	ret = ttm_bo_init_reserved(&vdev->ttm, &bo->tbo,
-				   kernel ? ttm_bo_type_kernel : ttm_bo_type_device,
-				   &placement, 1, &ctx, NULL, resv,
+				   vualink_bo_ttm_type(bo), &placement, 1, &ctx, NULL, resv,
 				   vualink_bo_destroy);
 	if (ret)
 		return ret;
@@ -287,6 +322,30 @@ vualink_bo_create(struct vualink_device *vdev, enum vualink_bo_kind kind,
 	ret = vualink_bo_init(bo, resv); /* Frees the object if it fails. */
 	if (vm)
 		dma_resv_unlock(resv);
+	return ret ? ERR_PTR(ret) : bo;
+}
+
+/* Memory of another accelerator. Return: the object, with one reference, or an ERR_PTR */
+struct vualink_bo *
+vualink_bo_create_import(struct vualink_device *vdev, struct ualink_import *imp,
+			 u64 size)
+{
+	struct vualink_bo *bo;
+	int ret;
+
+	bo = kzalloc_obj(*bo);
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->kind = VUALINK_BO_NPA;
+	bo->tbo.base.funcs = &vualink_bo_funcs;
+	drm_gem_private_object_init(&vdev->drm, &bo->tbo.base, size);
+	ret = drm_ualink_gem_init_import(&bo->tbo.base, imp);
+	if (ret) {
+		drm_gem_private_object_fini(&bo->tbo.base);
+		kfree(bo);
+		return ERR_PTR(ret);
+	}
+	ret = vualink_bo_init(bo, NULL); /* Frees the object if it fails. */
 	return ret ? ERR_PTR(ret) : bo;
 }
 

@@ -13,6 +13,7 @@
 
 struct drm_device;
 struct drm_file;
+struct ualink_import;
 struct vualink_device;
 struct vualink_vm;
 
@@ -62,7 +63,7 @@ struct vualink_bo {
 /**
  * struct vualink_bo_cursor - a walk over the pieces of an object
  *
- * The caller holds the dma_resv lock of the object, or has it pinned.
+ * It starts before the first piece. The caller holds the dma_resv lock of the object, or has it pinned.
  */
 struct vualink_bo_cursor {
 	/** @bo: the object */
@@ -77,7 +78,7 @@ struct vualink_bo_cursor {
 	/** @left: bytes from there on to the end */
 	u64 left;
 
-	/** @addr: of the present piece, for a page table entry */
+	/** @addr: where it is, for a page table entry */
 	u64 addr;
 
 	/** @size: bytes of the present piece */
@@ -100,6 +101,9 @@ static inline struct vualink_bo *ttm_to_vualink_bo(struct ttm_buffer_object *tbo
 struct vualink_bo *
 vualink_bo_create(struct vualink_device *vdev, enum vualink_bo_kind kind,
 		  u64 size, bool cpu_visible, struct vualink_vm *vm);
+struct vualink_bo *
+vualink_bo_create_import(struct vualink_device *vdev, struct ualink_import *imp,
+			 u64 size);
 struct vualink_bo *vualink_bo_lookup(struct drm_file *file, u32 handle);
 void vualink_bo_put(struct vualink_bo *bo);
 void vualink_bo_place(const struct vualink_bo *bo, struct ttm_place *place);
@@ -107,18 +111,7 @@ int vualink_bo_validate(struct vualink_bo *bo, bool interruptible);
 
 void vualink_bo_cursor_init(struct vualink_bo_cursor *cur, struct vualink_bo *bo,
 			    u64 offset, u64 size);
-void vualink_bo_cursor_next(struct vualink_bo_cursor *cur);
-
-/**
- * vualink_bo_for_each_piece() - iterate over what is in one piece for the MMU
- * @cur: &struct vualink_bo_cursor
- * @bo: the object
- * @offset: first byte
- * @size: number of bytes
- */
-#define vualink_bo_for_each_piece(cur, bo, offset, size) \
-	for (vualink_bo_cursor_init(cur, bo, offset, size); (cur)->left; \
-	     vualink_bo_cursor_next(cur))
+bool vualink_bo_cursor_next(struct vualink_bo_cursor *cur);
 
 int vualink_bo_create_ioctl(struct drm_device *drm, void *data,
 			    struct drm_file *file);

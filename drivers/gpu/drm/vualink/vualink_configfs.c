@@ -58,15 +58,18 @@
 
 /**
  * struct vualink_configfs_pod - /sys/kernel/config/vualink/<pod>
- * @group: the folder
- * @accels: the folder "accels" in it
- * @lock: protects @config and all accelerators of the pod
- * @config: the pod
  */
 struct vualink_configfs_pod {
+	/** @group: the folder */
 	struct config_group group;
+
+	/** @accels: the folder "accels" in it */
 	struct config_group accels;
+
+	/** @lock: protects @config and all accelerators of the pod */
 	struct mutex lock;
+
+	/** @config: the pod */
 	struct vualink_config_pod *config;
 };
 

@@ -13,6 +13,7 @@
 #include <drm/gpu_scheduler.h>
 #include <drm/ttm/ttm_device.h>
 
+#include "vualink_ualink.h"
 #include "vualink_vram.h"
 
 struct drm_file;
@@ -59,6 +60,9 @@ struct vualink_device {
 
 	/** @hw: the hardware; only between drm_dev_enter() and drm_dev_exit() */
 	struct vualink_hw *hw;
+
+	/** @ualink: what it shares with others */
+	struct vualink_ualink ualink;
 
 	/** @faux: parent device, of the one who creates and destroys this */
 	struct faux_device *faux;

@@ -25,7 +25,7 @@ static unsigned long vualink_fabric_pair(u32 a, u32 b)
 	return (unsigned long)min(a, b) * VUALINK_HW_MAX_IDS + max(a, b);
 }
 
-/* Whether there is a link, without regard to what is plugged in. Any context. */
+/* Whether there is a link, whatever is plugged in. Any context. */
 bool vualink_fabric_wired(struct vualink_fabric *fabric, u32 a, u32 b)
 {
 	return a == b || !xa_load(&fabric->cuts, vualink_fabric_pair(a, b));
@@ -158,7 +158,7 @@ static void vualink_fabric_announce(struct vualink_fabric *fabric, u32 id,
 			vualink_fabric_raise_link(fabric, at, id, up);
 }
 
-/* Plugs an accelerator in. Return: 0, -EEXIST if its id is taken, or -ENOMEM. */
+/* Plugs an accelerator in. Return: 0, -EEXIST if the id is taken, -ENOMEM. */
 int vualink_fabric_plug(struct vualink_hw *hw)
 {
 	struct vualink_fabric *fabric = hw->params.fabric;
@@ -229,7 +229,6 @@ struct vualink_fabric *vualink_fabric_get(struct vualink_fabric *fabric)
 	kref_get(&fabric->ref);
 	return fabric;
 }
-EXPORT_SYMBOL_IF_KUNIT(vualink_fabric_get);
 
 static void vualink_fabric_release(struct kref *ref)
 {

@@ -14,11 +14,12 @@
  * DOC: Fabric knobs
  *
  * The directory of a fabric in debugfs has a file for each thing that can go
- * wrong. Most hold one *rule*. Writing ``off`` ends it; anything else replaces it
- * and sets its counters to zero: words of the form ``key=value``, in any order,
- * with blanks between them. A key that is left out, or whose value is ``any``,
- * restricts nothing. Reading gives the rule, then a line ``seen N hits M``: how
- * many events met the conditions, and on how many of them the knob acted.
+ * wrong. Most hold one *rule*. Writing ``off`` ends it; anything else replaces
+ * it and sets its counters to zero: words of the form ``key=value``, in any
+ * order, with blanks between them. A key that is left out, or whose value is
+ * ``any``, restricts nothing. Reading gives the rule, then a line
+ * ``seen N hits M``: how many events met the conditions, and on how many of
+ * them the knob acted.
  *
  * =================  ========================================================
  * file               what happens to an event, and further keys
@@ -33,6 +34,8 @@
  * ``flush_fail``     a flush does nothing and returns -EIO
  * ``access_delay``   an access takes longer, between its translation and its
  *                    effect; ``us`` must be given
+ * ``walk_delay``     a page table walk takes longer, between its end and the
+ *                    TLB; ``us`` must be given
  * =================  ========================================================
  *
  * =================  ========================================================
@@ -41,15 +44,15 @@
  * ``type``           messages: byte 1 of the message; 255 and -1 mean ``any``
  * ``src``, ``dst``   messages: id of the sender, of the receiver
  * ``id``             flushes: the accelerator that flushes; accesses: the one
- *                    whose copy engine it is
+ *                    whose copy engine it is; walks: the one whose MMU it is
  * ``kind``           flushes: ``vm``, ``npa``, or ``gate`` (closing one)
  * ``every``          act on every nth event only
  * ``once``           act on the nth event only
  * ``count``          act on this many events at most
  * =================  ========================================================
  *
- * For a message that several rules are for, the order is that of the table; what
- * was dropped is not delayed. The other files take ids:
+ * For a message that several rules are for, the order is that of the table;
+ * what was dropped is not delayed. The other files take ids:
  *
  * =================  ========================================================
  * file               what writing does
@@ -92,6 +95,9 @@ static const struct {
 	[VUALINK_KNOB_FLUSH_FAIL] = { "flush_fail", KEYS_FLUSH },
 	[VUALINK_KNOB_ACCESS_DELAY] = {
 		"access_delay", KEYS_ALL | KEY(ID) | KEY(US), KEY(US)
+	},
+	[VUALINK_KNOB_WALK_DELAY] = {
+		"walk_delay", KEYS_ALL | KEY(ID) | KEY(US), KEY(US)
 	},
 };
 
@@ -232,13 +238,12 @@ int vualink_fabric_knob_flush(struct vualink_hw *hw,
 	return 0;
 }
 
-/* Runs in each access, between translation and effect. May sleep. */
-void vualink_fabric_knob_access(struct vualink_hw *hw)
+/* Takes the time that ACCESS_DELAY or WALK_DELAY says. May sleep. */
+void vualink_fabric_knob_delay(struct vualink_hw *hw, enum vualink_knob_id id)
 {
-	struct vualink_knob *knob;
+	struct vualink_knob *knob = &hw->params.fabric->knobs[id];
 	bool hit;
 
-	knob = &hw->params.fabric->knobs[VUALINK_KNOB_ACCESS_DELAY];
 	/* Pairs with WRITE_ONCE() in vualink_fabric_knob_set(). */
 	if (!READ_ONCE(knob->on))
 		return;
@@ -357,11 +362,29 @@ static void vualink_key_show(struct seq_file *m, enum vualink_knob_key key,
 {
 	seq_printf(m, "%s=", vualink_key_infos[key].name);
 	if (value == VUALINK_KEY_ANY)
-		seq_puts(m, "any ");
+		seq_puts(m, "any");
 	else if (key == VUALINK_KEY_KIND)
-		seq_printf(m, "%s ", vualink_flush_kinds[value]);
+		seq_puts(m, vualink_flush_kinds[value]);
 	else
-		seq_printf(m, "%d ", value);
+		seq_printf(m, "%d", value);
+}
+
+static void vualink_rule_show(struct seq_file *m,
+			      const struct vualink_knob *knob)
+{
+	u32 key, keys = vualink_knob_infos[knob->id].keys;
+
+	if (!knob->on) {
+		seq_puts(m, "off\n");
+		return;
+	}
+	for (key = 0; key < VUALINK_KEYS; key++) {
+		if (!(keys & BIT(key)))
+			continue;
+		vualink_key_show(m, key, knob->val[key]);
+		keys &= ~BIT(key);
+		seq_putc(m, keys ? ' ' : '\n');
+	}
 }
 
 /* Shows the rule of a knob and its counters. */
@@ -369,15 +392,11 @@ void vualink_fabric_knob_show(struct vualink_fabric *fabric,
 			      enum vualink_knob_id id, struct seq_file *m)
 {
 	struct vualink_knob knob;
-	u32 key;
 
 	scoped_guard(spinlock_irqsave, &fabric->lock)
 		knob = fabric->knobs[id];
-	for (key = 0; knob.on && key < VUALINK_KEYS; key++)
-		if (vualink_knob_infos[id].keys & BIT(key))
-			vualink_key_show(m, key, knob.val[key]);
-	seq_printf(m, "%s\nseen %llu hits %llu\n", knob.on ? "" : "off",
-		   knob.seen, knob.hits);
+	vualink_rule_show(m, &knob);
+	seq_printf(m, "seen %llu hits %llu\n", knob.seen, knob.hits);
 }
 EXPORT_SYMBOL_IF_KUNIT(vualink_fabric_knob_show);
 

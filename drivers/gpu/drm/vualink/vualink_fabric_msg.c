@@ -19,7 +19,8 @@
  * @link: in &vualink_fabric.held
  * @src: sender
  * @dst: receiver
- * @behind: it goes right behind the next message of the pair, if that comes first
+ * @behind: it goes right behind the next message of the pair, or when it is
+ *	due, whichever is first
  * @due: when it goes
  * @msg: the message
  */
@@ -32,7 +33,7 @@ struct vualink_parcel {
 	u8 msg[VUALINK_HW_MSG_SIZE];
 };
 
-/* A message that waits for one that it can go behind waits no longer than this */
+/* A message that waits for one to go behind waits no longer than this */
 #define VUALINK_REORDER_MS	100
 
 /* Rings */
@@ -157,7 +158,7 @@ static void vualink_held_take(struct vualink_fabric *fabric,
 	WRITE_ONCE(fabric->held_count, fabric->held_count - 1);
 }
 
-/* Return: a message that goes behind the one that was just delivered, or NULL. */
+/* Return: a message to go behind the one just delivered, or NULL. */
 static struct vualink_parcel *
 vualink_held_next_behind(struct vualink_fabric *fabric, u32 src, u32 dst)
 {
@@ -231,7 +232,7 @@ static enum hrtimer_restart vualink_held_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Drops what is held from or to an accelerator; from and to all with U32_MAX. */
+/* Drops what is held from or to an accelerator, or all with U32_MAX. */
 static void vualink_held_drop(struct vualink_fabric *fabric, u32 id)
 {
 	struct vualink_parcel *parcel, *next;
@@ -365,8 +366,8 @@ static bool vualink_ring_wakes_src(struct vualink_ring *ring)
  * @src: id of the sender
  * @msg: where its %VUALINK_HW_MSG_SIZE bytes go
  *
- * Does not sleep. After &vualink_hw_irq_ops.rx, call it until the ring is empty:
- * the interrupt comes only for the first message.
+ * Does not sleep. After &vualink_hw_irq_ops.rx, call it until the ring is
+ * empty: the interrupt comes only for the first message.
  *
  * Return: 0, or -EAGAIN if the ring is empty.
  */

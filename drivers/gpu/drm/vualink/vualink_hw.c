@@ -16,35 +16,47 @@
  * DOC: Overview
  *
  * The model of the virtual accelerator plays the part of silicon, firmware and
- * cables, so that a driver, and UALink memory sharing above it, can be tested on
- * any machine::
+ * cables, so that a driver, and UALink memory sharing above it, can be tested
+ * on any machine::
  *
- *            driver of accelerator 0                driver of accelerator 1
- *      ------+----------+--------+---- vualink_hw.h ----+--------+----------+---
- *            |          |        |                      |        |          |
- *       copy engine     |     messages              messages     |     copy engine
- *            |          |        |                      |        |          |
- *         VM MMU        |        |        fabric        |        |       VM MMU
- *         |  |  |       |        +----- rings, knobs ---+        |       |  |  |
- *         |  |  +-- NPA -------------------------------+         |       |  |  |
- *         |  |          |                               |        |       |  |  |
- *         |  |       page tables                   source gate   |       |  |  |
- *         |  |          |                           link MMU     |       |  |  |
- *         |  +--------+ |                               |        |       |  |  |
- *         |           | |                               |        |       |  |
- *      system         VRAM                              +------ VRAM ----+  system
- *      memory                                                               memory
+ *          driver of accelerator 0            driver of accelerator 1
+ *      -----+---------+-------+-- vualink_hw.h --+-------+---------+-----
+ *           |         |       |                  |       |         |
+ *      copy engine    |       |                  |       |    copy engine
+ *           |         |       |   fabric, rings  |       |         |
+ *         VM MMU      |       +---- and knobs ---+       |       VM MMU
+ *         |  |  |     |                                  |     |  |  |
+ *         |  |  +-----|- NPA --> source gate of the owner|     |  |  |
+ *         |  |        |          link MMU of the owner   |     |  |  |
+ *         |  |        |               |                  |     |  |  |
+ *         |  +----+   |   +-----------+----------+       |   +----+  |
+ *         |       |   |   |                      |       |   |       |
+ *      system     VRAM, page                     VRAM, page      system
+ *      memory      tables                         tables         memory
  *
  * A job of the copy engine names GPU virtual addresses. Each access, of at most
  * one 4 KiB page, is translated by the VM MMU, through a TLB or the page tables
  * in VRAM. The result is a place in VRAM, a page of system memory, or a network
  * physical address (NPA). The latter goes through the fabric to the accelerator
- * that owns it, passes its source gate and its link MMU, and ends in its VRAM. An
- * access that fails ends its job with a fault record, and nothing else.
+ * that owns it, passes its source gate and its link MMU, and ends in its VRAM.
+ * An access that fails ends its job with a fault record, and nothing else.
  *
  * Where the driver relies on the hardware, the model does not help: TLBs keep
  * what they hold until they are flushed, messages may be lost, and an
  * accelerator whose knob is turned crashes without a word.
+ */
+
+/**
+ * DOC: Locking
+ *
+ * From outer to inner: &vualink_hw.wipe_lock, &vualink_mmu.drain of a VM MMU,
+ * &vualink_mmu.drain of a link MMU, &vualink_mmu.lock. These are not taken in
+ * an interrupt. &vualink_fabric.lock is inside of &vualink_hw.ring_lock, and
+ * both, like &vualink_engine.lock, are irq-safe. No lock is held across an
+ * interrupt to the driver; instead, those that do not come from the copy engine
+ * hold a reference in &vualink_hw.users, for which an unplug waits. Flushes and
+ * everything between the submission of a job and its interrupt allocate
+ * nothing.
  */
 
 /* VRAM */
@@ -77,8 +89,9 @@ static void vualink_hw_vram_fini(struct vualink_hw *hw)
 
 static int vualink_hw_vram_init(struct vualink_hw *hw)
 {
-	/* Whoever asks for more than there is gets an error, not the OOM killer. */
-	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+	/* Who asks for more than there is shall not wake the OOM killer. */
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL |
+		    __GFP_NOWARN;
 	unsigned long i;
 
 	hw->vram_pages = DIV_ROUND_UP_ULL(hw->params.vram_size, PAGE_SIZE);
@@ -157,7 +170,8 @@ struct vualink_hw *vualink_hw_create(const struct vualink_hw_params *params)
 	if (!hw)
 		return ERR_PTR(-ENOMEM);
 	hw->params = *params;
-	vualink_fabric_get(hw->params.fabric); /* Put in vualink_hw_destroy(). */
+	/* Pairs with the put in vualink_hw_destroy(). */
+	vualink_fabric_get(hw->params.fabric);
 	vualink_hw_init(hw);
 
 	ret = vualink_hw_vram_init(hw);
@@ -217,9 +231,9 @@ static void vualink_hw_wipe(struct vualink_hw *hw)
  * @hw: accelerator
  *
  * Jobs end with -ECANCELED, rings from and to the accelerator and all TLBs are
- * emptied, the source gate closes for all, and roots are cleared. VRAM keeps its
- * content. When this returns, the interrupts of the jobs have come and no access
- * from before is under way. May sleep; allocates nothing.
+ * emptied, the source gate closes for all, and roots are cleared. VRAM keeps
+ * its content. When this returns, the interrupts of the jobs have come and no
+ * access from before is under way. May sleep; allocates nothing.
  */
 void vualink_hw_reset(struct vualink_hw *hw)
 {
@@ -314,8 +328,8 @@ DEFINE_SHOW_ATTRIBUTE(vualink_hw_gate);
  * @dir: where; must be gone before vualink_hw_destroy()
  *
  * ``hw_stats`` has a line with name and value for each counter of
- * &struct vualink_hw_stats. ``hw_gate`` lists the ids that the source gate is open
- * for.
+ * &struct vualink_hw_stats. ``hw_gate`` lists the ids that the source gate is
+ * open for.
  */
 void vualink_hw_debugfs_init(struct vualink_hw *hw, struct dentry *dir)
 {

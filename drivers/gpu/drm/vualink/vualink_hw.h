@@ -27,10 +27,10 @@ struct vualink_hw;
  *
  * ::
  *
- *      63 62      52 51                        12 11       5  4   3   2   1   0
- *     +--+----------+----------------------------+----------+---+---+---+---+---+
- *     | 0|    0     |  address bits 51..12       |    0     |SYS|BLK|NPA| W | V |
- *     +--+----------+----------------------------+----------+---+---+---+---+---+
+ *      63       52 51                        12 11       5  4   3   2   1   0
+ *     +-----------+----------------------------+----------+---+---+---+---+---+
+ *     |     0     |  address bits 51..12       |    0     |SYS|BLK|NPA| W | V |
+ *     +-----------+----------------------------+----------+---+---+---+---+---+
  *
  * An entry with V = 0 faults, whatever its other bits. In a table above
  * level 0, BLK = 1 makes the entry a leaf that covers all addresses below it
@@ -125,7 +125,7 @@ struct vualink_hw_cmd {
  * @VUALINK_HW_FAULT_WRITE: a write through an entry without W
  * @VUALINK_HW_FAULT_ENTRY: a malformed entry
  * @VUALINK_HW_FAULT_LINK: the fabric does not reach the owner of the NPA
- * @VUALINK_HW_FAULT_GATE: the owner's source gate is closed for this accelerator
+ * @VUALINK_HW_FAULT_GATE: the owner's source gate is closed for this source
  * @VUALINK_HW_FAULT_NPA: no valid entry in the owner's NPA tables
  * @VUALINK_HW_FAULT_NPA_WRITE: a write through a read-only NPA entry
  * @VUALINK_HW_FAULT_RANGE: an address outside of VRAM or of system memory
@@ -214,9 +214,10 @@ struct vualink_hw_params {
  * @walks: page table walks
  * @tlb_hits: translations that a TLB answered
  * @stale: uses of a TLB entry that differed from the page table at that moment
- * @stale_flushed: of these, the uses of entries that a flush emptied later. They
- *	fall between the write of a page table entry and the end of its flush,
- *	where hardware has them too. What @stale has more was never flushed.
+ * @stale_flushed: of these, the uses of entries that a flush or a reset emptied
+ *	later. They fall between the write of a page table entry and the end of
+ *	its flush, where hardware has them too. What @stale has more was never
+ *	flushed.
  * @faults: accesses that failed
  * @vm_flushes: flushes of a VM's TLB
  * @link_flushes: flushes of the link TLB

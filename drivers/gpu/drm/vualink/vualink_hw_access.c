@@ -86,7 +86,7 @@ vualink_access_serve(struct vualink_hw *owner, struct vualink_hw *src,
 	if (reason)
 		return reason;
 	atomic64_inc(&owner->stats.npa_in);
-	vualink_fabric_knob_access(src);
+	vualink_fabric_knob_delay(src, VUALINK_KNOB_ACCESS_DELAY);
 	address = vualink_leaf_address(&leaf, offset);
 	return vualink_access_page(access, vualink_hw_vram_page(owner, address),
 				   address);
@@ -125,7 +125,7 @@ vualink_access_local(struct vualink_hw *hw, struct vualink_access *access,
 {
 	struct page *page;
 
-	vualink_fabric_knob_access(hw);
+	vualink_fabric_knob_delay(hw, VUALINK_KNOB_ACCESS_DELAY);
 	if (leaf->pte & VUALINK_PTE_SYSTEM)
 		page = vualink_system_page(address);
 	else
@@ -162,8 +162,5 @@ vualink_hw_access(struct vualink_hw *hw, struct vualink_access *access)
 	down_read(&hw->vm.drain);
 	reason = vualink_access_locked(hw, access);
 	up_read(&hw->vm.drain);
-
-	if (reason)
-		atomic64_inc(&hw->stats.faults);
 	return reason;
 }

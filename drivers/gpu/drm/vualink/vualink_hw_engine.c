@@ -24,27 +24,29 @@
  */
 
 /* Bounds of the time between two looks at what a job waits for */
-#define VUALINK_POLL_MIN_US	20
-#define VUALINK_POLL_MAX_US	1000
+#define ENGINE_POLL_MIN_US	20
+#define ENGINE_POLL_MAX_US	1000
 
 static struct vualink_hw *engine_to_hw(struct vualink_engine *engine)
 {
 	return container_of(engine, struct vualink_hw, engine);
 }
 
-static void vualink_engine_kick(struct vualink_engine *engine)
+static void engine_kick(struct vualink_engine *engine)
 {
 	queue_work(engine_to_hw(engine)->params.fabric->wq, &engine->work);
 }
 
 /* Commands. Each step returns 0 at the end of the command, or an error, or: */
 
-#define VUALINK_STEP_MORE	1	/* the command has more to do */
-#define VUALINK_STEP_POLL	2	/* what it waits for did not happen yet */
+#define ENGINE_STEP_MORE	1	/* the command has more to do */
+#define ENGINE_STEP_POLL	2	/* what it waits for did not happen */
 
-static int vualink_job_fault(struct vualink_job *job, u64 va, bool write,
-			     enum vualink_hw_fault_reason reason)
+static int engine_job_fault(struct vualink_engine *engine,
+			    struct vualink_hw_job *job, u64 va, bool write,
+			    enum vualink_hw_fault_reason reason)
 {
+	atomic64_inc(&engine_to_hw(engine)->stats.faults);
 	job->fault = (struct vualink_hw_fault) {
 		.va = va,
 		.reason = reason,
@@ -54,22 +56,24 @@ static int vualink_job_fault(struct vualink_job *job, u64 va, bool write,
 	return -EFAULT;
 }
 
-static int vualink_job_access(struct vualink_engine *engine,
-			      struct vualink_job *job,
-			      struct vualink_access *access)
+static int engine_job_access(struct vualink_engine *engine,
+			     struct vualink_hw_job *job,
+			     struct vualink_access *access)
 {
 	bool write = access->op != VUALINK_READ && access->op != VUALINK_LOAD;
 	enum vualink_hw_fault_reason reason;
 
 	access->vmid = job->vmid;
 	reason = vualink_hw_access(engine_to_hw(engine), access);
-	return reason ? vualink_job_fault(job, access->va, write, reason) : 0;
+	if (!reason)
+		return 0;
+	return engine_job_fault(engine, job, access->va, write, reason);
 }
 
-static int vualink_job_access_word(struct vualink_engine *engine,
-				   struct vualink_job *job,
-				   enum vualink_access_op op, u64 va,
-				   u64 *value)
+static int engine_job_access_word(struct vualink_engine *engine,
+				  struct vualink_hw_job *job,
+				  enum vualink_access_op op, u64 va,
+				  u64 *value)
 {
 	struct vualink_access access = {
 		.op = op,
@@ -80,16 +84,16 @@ static int vualink_job_access_word(struct vualink_engine *engine,
 	int ret;
 
 	if (!IS_ALIGNED(va, sizeof(*value)))
-		return vualink_job_fault(job, va, op != VUALINK_LOAD,
-					 VUALINK_HW_FAULT_ALIGN);
-	ret = vualink_job_access(engine, job, &access);
+		return engine_job_fault(engine, job, va, op != VUALINK_LOAD,
+					VUALINK_HW_FAULT_ALIGN);
+	ret = engine_job_access(engine, job, &access);
 	*value = access.value;
 	return ret;
 }
 
-static int vualink_job_access_buf(struct vualink_engine *engine,
-				  struct vualink_job *job,
-				  enum vualink_access_op op, u64 va, u32 len)
+static int engine_job_access_buf(struct vualink_engine *engine,
+				 struct vualink_hw_job *job,
+				 enum vualink_access_op op, u64 va, u32 len)
 {
 	struct vualink_access access = {
 		.op = op,
@@ -98,79 +102,79 @@ static int vualink_job_access_buf(struct vualink_engine *engine,
 		.buf = engine->buf,
 	};
 
-	return vualink_job_access(engine, job, &access);
+	return engine_job_access(engine, job, &access);
 }
 
 /* Bytes until the end of the command or of the page that @va is in */
-static u32 vualink_step_bytes(const struct vualink_job *job,
-			      const struct vualink_hw_cmd *cmd, u64 va)
+static u32 engine_step_bytes(const struct vualink_hw_job *job,
+			     const struct vualink_hw_cmd *cmd, u64 va)
 {
 	u64 page = VUALINK_PAGE_SIZE - (va & (VUALINK_PAGE_SIZE - 1));
 
 	return min(cmd->len - job->done, page);
 }
 
-static int vualink_step_end(struct vualink_job *job,
-			    const struct vualink_hw_cmd *cmd, u32 bytes)
+static int engine_step_end(struct vualink_hw_job *job,
+			   const struct vualink_hw_cmd *cmd, u32 bytes)
 {
 	job->done += bytes;
-	return job->done < cmd->len ? VUALINK_STEP_MORE : 0;
+	return job->done < cmd->len ? ENGINE_STEP_MORE : 0;
 }
 
-static int vualink_step_copy(struct vualink_engine *engine,
-			     struct vualink_job *job,
-			     const struct vualink_hw_cmd *cmd)
+static int engine_step_copy(struct vualink_engine *engine,
+			    struct vualink_hw_job *job,
+			    const struct vualink_hw_cmd *cmd)
 {
 	u64 src = cmd->src + job->done, dst = cmd->dst + job->done;
-	u32 bytes = min(vualink_step_bytes(job, cmd, src),
-			vualink_step_bytes(job, cmd, dst));
+	u32 bytes = min(engine_step_bytes(job, cmd, src),
+			engine_step_bytes(job, cmd, dst));
 	int ret;
 
 	if (!bytes)
 		return 0;
-	ret = vualink_job_access_buf(engine, job, VUALINK_READ, src, bytes);
+	ret = engine_job_access_buf(engine, job, VUALINK_READ, src, bytes);
 	if (!ret)
-		ret = vualink_job_access_buf(engine, job, VUALINK_WRITE, dst,
-					     bytes);
-	return ret ?: vualink_step_end(job, cmd, bytes);
+		ret = engine_job_access_buf(engine, job, VUALINK_WRITE, dst,
+					    bytes);
+	return ret ?: engine_step_end(job, cmd, bytes);
 }
 
-static int vualink_step_fill(struct vualink_engine *engine,
-			     struct vualink_job *job,
-			     const struct vualink_hw_cmd *cmd)
+static int engine_step_fill(struct vualink_engine *engine,
+			    struct vualink_hw_job *job,
+			    const struct vualink_hw_cmd *cmd)
 {
 	u64 dst = cmd->dst + job->done;
-	u32 bytes = vualink_step_bytes(job, cmd, dst);
+	u32 bytes = engine_step_bytes(job, cmd, dst);
 	int ret;
 
 	if (!IS_ALIGNED(cmd->dst | cmd->len, sizeof(u32)))
-		return vualink_job_fault(job, cmd->dst, true,
-					 VUALINK_HW_FAULT_ALIGN);
+		return engine_job_fault(engine, job, cmd->dst, true,
+					VUALINK_HW_FAULT_ALIGN);
 	if (!bytes)
 		return 0;
 	memset32(engine->buf, cmd->value, bytes / sizeof(u32));
-	ret = vualink_job_access_buf(engine, job, VUALINK_WRITE, dst, bytes);
-	return ret ?: vualink_step_end(job, cmd, bytes);
+	ret = engine_job_access_buf(engine, job, VUALINK_WRITE, dst, bytes);
+	return ret ?: engine_step_end(job, cmd, bytes);
 }
 
-static int vualink_step_add(struct vualink_engine *engine,
-			    struct vualink_job *job,
-			    const struct vualink_hw_cmd *cmd)
+static int engine_step_add(struct vualink_engine *engine,
+			   struct vualink_hw_job *job,
+			   const struct vualink_hw_cmd *cmd)
 {
 	u64 value = cmd->value;
 	int ret;
 
-	ret = vualink_job_access_word(engine, job, VUALINK_ADD, cmd->dst,
-				      &value);
+	ret = engine_job_access_word(engine, job, VUALINK_ADD, cmd->dst,
+				     &value);
 	if (ret || !cmd->src)
 		return ret;
-	return vualink_job_access_word(engine, job, VUALINK_STORE, cmd->src,
-				       &value);
+	return engine_job_access_word(engine, job, VUALINK_STORE, cmd->src,
+				      &value);
 }
 
-static int vualink_step_wait(struct vualink_engine *engine,
-			     struct vualink_job *job,
-			     const struct vualink_hw_cmd *cmd)
+static int engine_step_wait(struct vualink_engine *engine,
+			    struct vualink_hw_job *job,
+			    const struct vualink_hw_cmd *cmd)
 {
 	ktime_t now = ktime_get();
 	u64 value;
@@ -178,32 +182,32 @@ static int vualink_step_wait(struct vualink_engine *engine,
 
 	if (!job->polls)
 		job->deadline = ktime_add_ms(now, cmd->timeout_ms);
-	ret = vualink_job_access_word(engine, job, VUALINK_LOAD, cmd->dst,
-				      &value);
+	ret = engine_job_access_word(engine, job, VUALINK_LOAD, cmd->dst,
+				     &value);
 	if (ret || value >= cmd->value)
 		return ret;
 	job->polls++;
-	return ktime_before(now, job->deadline) ? VUALINK_STEP_POLL : -ETIME;
+	return ktime_before(now, job->deadline) ? ENGINE_STEP_POLL : -ETIME;
 }
 
-static int vualink_job_step(struct vualink_engine *engine,
-			    struct vualink_job *job)
+static int engine_job_step(struct vualink_engine *engine,
+			   struct vualink_hw_job *job)
 {
 	const struct vualink_hw_cmd *cmd = &job->cmds[job->cmd];
 	u64 value = cmd->value;
 
 	switch (cmd->op) {
 	case VUALINK_HW_COPY:
-		return vualink_step_copy(engine, job, cmd);
+		return engine_step_copy(engine, job, cmd);
 	case VUALINK_HW_FILL:
-		return vualink_step_fill(engine, job, cmd);
+		return engine_step_fill(engine, job, cmd);
 	case VUALINK_HW_ATOMIC_ADD:
-		return vualink_step_add(engine, job, cmd);
+		return engine_step_add(engine, job, cmd);
 	case VUALINK_HW_WAIT:
-		return vualink_step_wait(engine, job, cmd);
+		return engine_step_wait(engine, job, cmd);
 	case VUALINK_HW_STORE:
-		return vualink_job_access_word(engine, job, VUALINK_STORE,
-					       cmd->dst, &value);
+		return engine_job_access_word(engine, job, VUALINK_STORE,
+					      cmd->dst, &value);
 	default:
 		return -EINVAL;
 	}
@@ -211,8 +215,8 @@ static int vualink_job_step(struct vualink_engine *engine,
 
 /* Jobs */
 
-static void vualink_job_end(struct vualink_engine *engine,
-			    struct vualink_job *job, int error)
+static void engine_job_end(struct vualink_engine *engine,
+			   struct vualink_hw_job *job, int error)
 {
 	lockdep_assert_held(&engine->lock);
 	job->error = error;
@@ -220,30 +224,30 @@ static void vualink_job_end(struct vualink_engine *engine,
 }
 
 /* Takes the jobs that shall not run out of the queue. */
-static void vualink_engine_sort(struct vualink_engine *engine)
+static void engine_sort(struct vualink_engine *engine)
 {
-	struct vualink_job *job, *next;
+	struct vualink_hw_job *job, *next;
 
 	lockdep_assert_held(&engine->lock);
 	if (!engine->attention)
 		return;
 	engine->attention = false;
 	list_for_each_entry_safe(job, next, &engine->lost, link)
-		if (job->state == VUALINK_JOB_CANCEL)
-			vualink_job_end(engine, job, -ECANCELED);
+		if (job->state == VUALINK_HW_JOB_CANCEL)
+			engine_job_end(engine, job, -ECANCELED);
 	list_for_each_entry_safe(job, next, &engine->queue, link) {
-		if (job->state == VUALINK_JOB_CANCEL)
-			vualink_job_end(engine, job, -ECANCELED);
-		else if (job->state == VUALINK_JOB_LOSE)
+		if (job->state == VUALINK_HW_JOB_CANCEL)
+			engine_job_end(engine, job, -ECANCELED);
+		else if (job->state == VUALINK_HW_JOB_LOSE)
 			list_move_tail(&job->link, &engine->lost);
 	}
 }
 
 /* Raises the interrupts of the jobs that ended. */
-static void vualink_engine_retire(struct vualink_engine *engine)
+static void engine_retire(struct vualink_engine *engine)
 {
 	const struct vualink_hw_params *params = &engine_to_hw(engine)->params;
-	struct vualink_job *job, done;
+	struct vualink_hw_job *job, done;
 
 	lockdep_assert_held(&engine->lock);
 	while (!list_empty(&engine->ended)) {
@@ -257,51 +261,50 @@ static void vualink_engine_retire(struct vualink_engine *engine)
 	}
 }
 
-static struct vualink_job *vualink_engine_next(struct vualink_engine *engine)
+static struct vualink_hw_job *engine_next(struct vualink_engine *engine)
 {
-	struct vualink_job *job;
+	struct vualink_hw_job *job;
 
 	spin_lock_irq(&engine->lock);
-	vualink_engine_sort(engine);
-	vualink_engine_retire(engine);
+	engine_sort(engine);
+	engine_retire(engine);
 	job = list_first_entry_or_null(&engine->queue, typeof(*job), link);
 	spin_unlock_irq(&engine->lock);
 	return job;
 }
 
-static void vualink_engine_finish(struct vualink_engine *engine,
-				  struct vualink_job *job, int error)
+static void engine_finish(struct vualink_engine *engine,
+			  struct vualink_hw_job *job, int error)
 {
 	spin_lock_irq(&engine->lock);
 	/* A crash that came during the last step takes the job all the same. */
-	if (job->state == VUALINK_JOB_RUN)
-		vualink_job_end(engine, job, error);
+	if (job->state == VUALINK_HW_JOB_RUN)
+		engine_job_end(engine, job, error);
 	spin_unlock_irq(&engine->lock);
 }
 
-static void vualink_engine_poll_later(struct vualink_engine *engine,
-				      struct vualink_job *job)
+static void engine_poll_later(struct vualink_engine *engine,
+			      struct vualink_hw_job *job)
 {
-	u64 us = min_t(u64, (u64)job->polls * VUALINK_POLL_MIN_US,
-		       VUALINK_POLL_MAX_US);
+	u64 us = min((u64)job->polls * ENGINE_POLL_MIN_US, ENGINE_POLL_MAX_US);
 
 	hrtimer_start(&engine->poll, us_to_ktime(us), HRTIMER_MODE_REL);
 }
 
 /* Return: whether there is more to do now. */
-static bool vualink_engine_run(struct vualink_engine *engine)
+static bool engine_run(struct vualink_engine *engine)
 {
-	struct vualink_job *job = vualink_engine_next(engine);
+	struct vualink_hw_job *job = engine_next(engine);
 	int ret;
 
 	if (!job)
 		return false;
-	ret = job->cmd < job->count ? vualink_job_step(engine, job) : 0;
-	if (ret == VUALINK_STEP_POLL) {
-		vualink_engine_poll_later(engine, job);
+	ret = job->cmd < job->count ? engine_job_step(engine, job) : 0;
+	if (ret == ENGINE_STEP_POLL) {
+		engine_poll_later(engine, job);
 		return false;
 	}
-	if (ret == VUALINK_STEP_MORE)
+	if (ret == ENGINE_STEP_MORE)
 		return true;
 	if (!ret && job->cmd + 1 < job->count) {
 		job->cmd++;
@@ -309,11 +312,11 @@ static bool vualink_engine_run(struct vualink_engine *engine)
 		job->polls = 0;
 		return true;
 	}
-	vualink_engine_finish(engine, job, ret);
+	engine_finish(engine, job, ret);
 	return true;
 }
 
-static void vualink_engine_work(struct work_struct *work)
+static void engine_work(struct work_struct *work)
 {
 	struct vualink_engine *engine = container_of(work, typeof(*engine),
 						     work);
@@ -322,19 +325,19 @@ static void vualink_engine_work(struct work_struct *work)
 	do {
 		/* The driver signals the fence of the job in its interrupt. */
 		cookie = dma_fence_begin_signalling();
-		more = vualink_engine_run(engine);
+		more = engine_run(engine);
 		dma_fence_end_signalling(cookie);
 		cond_resched();
 	} while (more);
 }
 
-static enum hrtimer_restart vualink_engine_poll(struct hrtimer *timer)
+static enum hrtimer_restart engine_poll(struct hrtimer *timer)
 {
-	vualink_engine_kick(container_of(timer, struct vualink_engine, poll));
+	engine_kick(container_of(timer, struct vualink_engine, poll));
 	return HRTIMER_NORESTART;
 }
 
-static bool vualink_cmds_are_valid(const struct vualink_hw_cmd *cmds, u32 count)
+static bool engine_cmds_are_valid(const struct vualink_hw_cmd *cmds, u32 count)
 {
 	u32 i;
 
@@ -354,24 +357,24 @@ static bool vualink_cmds_are_valid(const struct vualink_hw_cmd *cmds, u32 count)
  *
  * Does not sleep or allocate. Jobs run in the order of submission.
  *
- * Return: 0, and &vualink_hw_irq_ops.done follows; -EINVAL if @vmid or a command
- * is none; -ENOSPC if the engine has %VUALINK_HW_JOBS jobs.
+ * Return: 0, and &vualink_hw_irq_ops.done follows; -EINVAL if @vmid or a
+ * command is none; -ENOSPC if the engine has %VUALINK_HW_JOBS jobs.
  */
 int vualink_hw_submit(struct vualink_hw *hw, u32 vmid, u64 seqno,
 		      const struct vualink_hw_cmd *cmds, u32 count)
 {
 	struct vualink_engine *engine = &hw->engine;
-	struct vualink_job *job;
+	struct vualink_hw_job *job;
 	unsigned long flags;
 
 	if (!vmid || vmid >= VUALINK_HW_VMIDS ||
-	    !vualink_cmds_are_valid(cmds, count))
+	    !engine_cmds_are_valid(cmds, count))
 		return -EINVAL;
 
 	spin_lock_irqsave(&engine->lock, flags);
 	job = list_first_entry_or_null(&engine->free, typeof(*job), link);
 	if (job) {
-		job->state = VUALINK_JOB_RUN;
+		job->state = VUALINK_HW_JOB_RUN;
 		job->vmid = vmid;
 		job->seqno = seqno;
 		job->cmds = cmds;
@@ -384,21 +387,21 @@ int vualink_hw_submit(struct vualink_hw *hw, u32 vmid, u64 seqno,
 	spin_unlock_irqrestore(&engine->lock, flags);
 	if (!job)
 		return -ENOSPC;
-	vualink_engine_kick(engine);
+	engine_kick(engine);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(vualink_hw_submit);
 
-static void vualink_jobs_mark(struct vualink_engine *engine,
-			      struct list_head *jobs, const u64 *seqno,
-			      enum vualink_job_state state)
+static void engine_jobs_mark(struct vualink_engine *engine,
+			     struct list_head *jobs, const u64 *seqno,
+			     enum vualink_hw_job_state state)
 {
-	struct vualink_job *job;
+	struct vualink_hw_job *job;
 
 	lockdep_assert_held(&engine->lock);
 	list_for_each_entry(job, jobs, link) {
 		/* A crash does not take back that a job was cancelled. */
-		if (job->state == VUALINK_JOB_CANCEL ||
+		if (job->state == VUALINK_HW_JOB_CANCEL ||
 		    (seqno && job->seqno != *seqno))
 			continue;
 		job->state = state;
@@ -407,16 +410,16 @@ static void vualink_jobs_mark(struct vualink_engine *engine,
 }
 
 /* Cancels the job with a number, or all. */
-static void vualink_engine_cancel(struct vualink_engine *engine,
-				  const u64 *seqno)
+static void engine_cancel(struct vualink_engine *engine,
+			  const u64 *seqno)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&engine->lock, flags);
-	vualink_jobs_mark(engine, &engine->queue, seqno, VUALINK_JOB_CANCEL);
-	vualink_jobs_mark(engine, &engine->lost, seqno, VUALINK_JOB_CANCEL);
+	engine_jobs_mark(engine, &engine->queue, seqno, VUALINK_HW_JOB_CANCEL);
+	engine_jobs_mark(engine, &engine->lost, seqno, VUALINK_HW_JOB_CANCEL);
 	spin_unlock_irqrestore(&engine->lock, flags);
-	vualink_engine_kick(engine);
+	engine_kick(engine);
 }
 
 /**
@@ -424,19 +427,19 @@ static void vualink_engine_cancel(struct vualink_engine *engine,
  * @hw: accelerator
  * @seqno: the job; if it has ended already, nothing happens
  *
- * The job ends with -ECANCELED after the step that it is at. Does not sleep, and
- * does not wait: the interrupt comes in any case, soon.
+ * The job ends with -ECANCELED after the step that it is at. Does not sleep,
+ * and does not wait: the interrupt comes in any case, soon.
  */
 void vualink_hw_cancel(struct vualink_hw *hw, u64 seqno)
 {
-	vualink_engine_cancel(&hw->engine, &seqno);
+	engine_cancel(&hw->engine, &seqno);
 }
 EXPORT_SYMBOL_IF_KUNIT(vualink_hw_cancel);
 
 /* Cancels all jobs, and returns when their interrupts have come. */
 void vualink_engine_reset(struct vualink_engine *engine)
 {
-	vualink_engine_cancel(engine, NULL);
+	engine_cancel(engine, NULL);
 	flush_work(&engine->work);
 }
 
@@ -444,9 +447,9 @@ void vualink_engine_reset(struct vualink_engine *engine)
 void vualink_engine_crash(struct vualink_engine *engine)
 {
 	spin_lock_irq(&engine->lock);
-	vualink_jobs_mark(engine, &engine->queue, NULL, VUALINK_JOB_LOSE);
+	engine_jobs_mark(engine, &engine->queue, NULL, VUALINK_HW_JOB_LOSE);
 	spin_unlock_irq(&engine->lock);
-	vualink_engine_kick(engine);
+	engine_kick(engine);
 	flush_work(&engine->work);
 }
 
@@ -464,13 +467,13 @@ int vualink_engine_init(struct vualink_engine *engine)
 	INIT_LIST_HEAD(&engine->ended);
 	for (i = 0; i < VUALINK_HW_JOBS; i++)
 		list_add_tail(&engine->jobs[i].link, &engine->free);
-	INIT_WORK(&engine->work, vualink_engine_work);
-	hrtimer_setup(&engine->poll, vualink_engine_poll, CLOCK_MONOTONIC,
+	INIT_WORK(&engine->work, engine_work);
+	hrtimer_setup(&engine->poll, engine_poll, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
 	return 0;
 }
 
-/* Ends the engine; nothing of it runs any more, and nothing may be submitted. */
+/* Ends the engine. Nothing of it runs any more; nothing may be submitted. */
 void vualink_engine_fini(struct vualink_engine *engine)
 {
 	vualink_engine_reset(engine);

@@ -53,8 +53,8 @@ struct vualink_tlb_entry {
 };
 
 /**
- * struct vualink_mmu - an MMU: the one for GPU virtual addresses, with a TLB that
- * is tagged by address space, or the link MMU for incoming NPA accesses
+ * struct vualink_mmu - an MMU: that for GPU virtual addresses, whose TLB is
+ * tagged by address space, or the link MMU for incoming NPA accesses
  */
 struct vualink_mmu {
 	/** @hw: accelerator it belongs to, whose VRAM has the page tables */
@@ -87,20 +87,20 @@ struct vualink_mmu {
 };
 
 /**
- * enum vualink_job_state - what is to become of a job of the copy engine
- * @VUALINK_JOB_RUN: it runs when it is first in the queue
- * @VUALINK_JOB_CANCEL: it ends with -ECANCELED
- * @VUALINK_JOB_LOSE: the accelerator crashed: it neither runs nor ends, until
- *	it is cancelled
+ * enum vualink_hw_job_state - what is to become of a job of the copy engine
+ * @VUALINK_HW_JOB_RUN: it runs when it is first in the queue
+ * @VUALINK_HW_JOB_CANCEL: it ends with -ECANCELED
+ * @VUALINK_HW_JOB_LOSE: the accelerator crashed: it neither runs nor ends,
+ *	until it is cancelled
  */
-enum vualink_job_state {
-	VUALINK_JOB_RUN,
-	VUALINK_JOB_CANCEL,
-	VUALINK_JOB_LOSE,
+enum vualink_hw_job_state {
+	VUALINK_HW_JOB_RUN,
+	VUALINK_HW_JOB_CANCEL,
+	VUALINK_HW_JOB_LOSE,
 };
 
 /**
- * struct vualink_job - a job of the copy engine
+ * struct vualink_hw_job - a job of the copy engine
  * @link: in one of the lists of the engine
  * @state: under the lock of the engine
  * @vmid: address space. This and all below belongs to whoever has the job:
@@ -115,9 +115,9 @@ enum vualink_job_state {
  * @polls: times that it waited in vain, if it waits
  * @deadline: when it gives up, if it waits
  */
-struct vualink_job {
+struct vualink_hw_job {
 	struct list_head link;
-	enum vualink_job_state state;
+	enum vualink_hw_job_state state;
 	u32 vmid;
 	int error;
 	struct vualink_hw_fault fault;
@@ -134,13 +134,13 @@ struct vualink_job {
  * struct vualink_engine - the copy engine of an accelerator
  */
 struct vualink_engine {
-	/** @work: runs the jobs and is the only one to raise their interrupts */
+	/** @work: runs the jobs, and alone raises their interrupts */
 	struct work_struct work;
 
 	/** @poll: wakes @work to look again at what a job waits for */
 	struct hrtimer poll;
 
-	/** @lock: protects the lists, @attention and &vualink_job.state */
+	/** @lock: protects the lists, @attention and &vualink_hw_job.state */
 	spinlock_t lock;
 
 	/** @attention: a job in @queue or @lost is not to run */
@@ -162,7 +162,7 @@ struct vualink_engine {
 	u32 *buf;
 
 	/** @jobs: the slots */
-	struct vualink_job jobs[VUALINK_HW_JOBS];
+	struct vualink_hw_job jobs[VUALINK_HW_JOBS];
 };
 
 /**
@@ -218,7 +218,10 @@ struct vualink_hw {
 	/** @rings: &struct vualink_ring by source id, made at first use */
 	struct xarray rings;
 
-	/** @gate: sources that @link serves. Protected by the @drain of @link */
+	/**
+	 * @gate: sources that @link serves. Atomic bit operations; read with
+	 * the @drain of @link held
+	 */
 	DECLARE_BITMAP(gate, VUALINK_HW_MAX_IDS);
 
 	/** @vm_roots: root tables of @vm */
@@ -227,10 +230,10 @@ struct vualink_hw {
 	/** @npa_root: root table of @link */
 	u64 npa_root;
 
-	/** @vm: MMU for GPU virtual addresses. Its @drain is outer to any @link */
+	/** @vm: MMU for GPU virtual addresses. Its drain is the outer one */
 	struct vualink_mmu vm;
 
-	/** @link: MMU for NPA accesses of others. Its @drain is innermost */
+	/** @link: MMU for NPA accesses of others. Its drain is innermost */
 	struct vualink_mmu link;
 
 	/** @engine: the copy engine */
@@ -247,6 +250,7 @@ struct vualink_hw {
  * @VUALINK_KNOB_FLUSH_DELAY: flushes take time
  * @VUALINK_KNOB_FLUSH_FAIL: flushes do nothing and fail
  * @VUALINK_KNOB_ACCESS_DELAY: accesses take time
+ * @VUALINK_KNOB_WALK_DELAY: page table walks take time
  * @VUALINK_KNOBS: number of knobs
  */
 enum vualink_knob_id {
@@ -258,6 +262,7 @@ enum vualink_knob_id {
 	VUALINK_KNOB_FLUSH_DELAY,
 	VUALINK_KNOB_FLUSH_FAIL,
 	VUALINK_KNOB_ACCESS_DELAY,
+	VUALINK_KNOB_WALK_DELAY,
 	VUALINK_KNOBS,
 };
 
@@ -372,7 +377,7 @@ struct vualink_fabric {
 	/** @cuts: links that are cut, by vualink_fabric_pair(). */
 	struct xarray cuts;
 
-	/** @lock: protects @knobs, @held and @held_count. Innermost, irq-safe */
+	/** @lock: protects @knobs, @held, @held_count. Innermost, irq-safe */
 	spinlock_t lock;
 
 	/** @knobs: what goes wrong */
@@ -433,7 +438,7 @@ void vualink_fabric_knob_msg(struct vualink_fabric *fabric, u32 src, u32 dst,
 			     u8 *msg, struct vualink_verdict *verdict);
 int vualink_fabric_knob_flush(struct vualink_hw *hw,
 			      enum vualink_flush_kind kind);
-void vualink_fabric_knob_access(struct vualink_hw *hw);
+void vualink_fabric_knob_delay(struct vualink_hw *hw, enum vualink_knob_id id);
 
 /* vualink_hw.c */
 void vualink_hw_crash(struct vualink_hw *hw);

@@ -12,16 +12,16 @@
  * DOC: MMU model
  *
  * An accelerator has two MMUs of the same make: one for the GPU virtual
- * addresses of its copy engine, and the link MMU for the NPA accesses of others.
- * Each has one TLB, which a page table walk fills and only a flush, or a reset,
- * empties; writing a page table entry or a root does neither. Invalid entries
- * are not cached.
+ * addresses of its copy engine, and the link MMU for the NPA accesses of
+ * others. Each has one TLB, tagged by address space in the former, which a page
+ * table walk fills and only a flush, or a reset, empties; writing a page table
+ * entry or a root does neither. Invalid entries are not cached.
  *
  * An access holds &vualink_mmu.drain for reading while it is translated and
- * moves its bytes, at most one page. A flush holds it for writing while it
- * empties the TLB. So when the flush returns, no access that an old entry
- * translated is under way, and no walk that read an old page table entry can
- * put it back into the TLB.
+ * moves its bytes, at most one page. A flush empties the TLB, takes the lock
+ * for writing, and empties the TLB again. So when the flush returns, no access
+ * that an old entry translated is under way, and no walk that read an old page
+ * table entry can put it back into the TLB.
  *
  * A remote access holds the drain of its own VM MMU, and inside of that the one
  * of the owner's link MMU. Nothing waits for anything else while it holds the
@@ -73,7 +73,7 @@ static bool vualink_block_is_valid(u64 pte, u32 level)
 	       IS_ALIGNED(addr, BIT_ULL(vualink_level_shift(level)));
 }
 
-/* Whether an entry with V = 1 is one of those that "Page table format" allows */
+/* Whether an entry with V = 1 is one that "Page table format" allows */
 static bool vualink_pte_is_valid(struct vualink_mmu *mmu, u64 pte, u32 level)
 {
 	u64 where = pte & (VUALINK_PTE_NPA | VUALINK_PTE_SYSTEM);
@@ -197,20 +197,36 @@ static void vualink_tlb_fill(struct vualink_mmu *mmu, u32 vmid, u64 addr,
 	spin_unlock(&mmu->lock);
 }
 
+static void vualink_tlb_drop(struct vualink_mmu *mmu,
+			     struct vualink_tlb_entry *entry)
+{
+	lockdep_assert_held(&mmu->lock);
+	atomic64_add(entry->stale, &mmu->hw->stats.stale_flushed);
+	*entry = (struct vualink_tlb_entry) {};
+}
+
 static void vualink_tlb_empty(struct vualink_mmu *mmu, u32 vmid, u64 addr,
 			      u64 last)
 {
 	struct vualink_tlb_entry *entry;
 
-	lockdep_assert_held_write(&mmu->drain);
-	for (entry = mmu->tlb; entry < mmu->tlb + VUALINK_TLB_ENTRIES; entry++) {
-		if (!entry->leaf.pte || entry->vmid != vmid ||
-		    entry->base > last ||
-		    entry->base + vualink_tlb_size(entry) <= addr)
-			continue;
-		atomic64_add(entry->stale, &mmu->hw->stats.stale_flushed);
-		entry->leaf.pte = 0;
-	}
+	spin_lock(&mmu->lock);
+	for (entry = mmu->tlb; entry < mmu->tlb + VUALINK_TLB_ENTRIES; entry++)
+		if (entry->leaf.pte && entry->vmid == vmid &&
+		    entry->base <= last &&
+		    entry->base + vualink_tlb_size(entry) > addr)
+			vualink_tlb_drop(mmu, entry);
+	spin_unlock(&mmu->lock);
+}
+
+static void vualink_tlb_empty_all(struct vualink_mmu *mmu)
+{
+	u32 i;
+
+	spin_lock(&mmu->lock);
+	for (i = 0; i < VUALINK_TLB_ENTRIES; i++)
+		vualink_tlb_drop(mmu, &mmu->tlb[i]);
+	spin_unlock(&mmu->lock);
 }
 
 /*
@@ -230,6 +246,7 @@ vualink_mmu_translate(struct vualink_mmu *mmu, u32 vmid, u64 addr, bool write,
 		reason = vualink_mmu_walk(mmu, vmid, addr, leaf);
 		if (reason)
 			return reason;
+		vualink_fabric_knob_delay(mmu->hw, VUALINK_KNOB_WALK_DELAY);
 		vualink_tlb_fill(mmu, vmid, addr, leaf);
 	}
 	if (write && !(leaf->pte & VUALINK_PTE_WRITE))
@@ -262,7 +279,10 @@ static int vualink_mmu_flush(struct vualink_mmu *mmu,
 	if (ret)
 		return ret;
 
+	/* Now, for accesses that overtake us on the way to the lock; */
+	vualink_tlb_empty(mmu, vmid, addr, last);
 	down_write(&mmu->drain);
+	/* and again, for those that had walked the old page table before. */
 	vualink_tlb_empty(mmu, vmid, addr, last);
 	up_write(&mmu->drain);
 	return 0;
@@ -276,7 +296,7 @@ void vualink_mmu_wipe(struct vualink_mmu *mmu)
 	down_write(&mmu->drain);
 	for (i = 0; i < count; i++)
 		vualink_mmu_set_root(mmu, i, U64_MAX);
-	memset(mmu->tlb, 0, sizeof(mmu->tlb));
+	vualink_tlb_empty_all(mmu);
 	if (mmu->link)
 		bitmap_zero(mmu->hw->gate, VUALINK_HW_MAX_IDS);
 	up_write(&mmu->drain);
@@ -335,8 +355,8 @@ EXPORT_SYMBOL_IF_KUNIT(vualink_hw_npa_set_root);
  * @offset: start of the range, an offset in the NPA segment
  * @size: its size, or U64_MAX for the whole segment
  *
- * Returns when every access of others that was translated by the old entries has
- * completed. May sleep; allocates nothing.
+ * Returns when every access of others that was translated by the old entries
+ * has completed. May sleep; allocates nothing.
  *
  * Return: 0, or -EIO if the flush was made to fail; then nothing was emptied.
  */
@@ -371,8 +391,8 @@ int vualink_hw_source_gate(struct vualink_hw *hw, u32 src, bool open)
 	if (ret)
 		return ret;
 
+	assign_bit(src, hw->gate, open);
 	down_write(&hw->link.drain);
-	__assign_bit(src, hw->gate, open);
 	up_write(&hw->link.drain);
 	return 0;
 }

@@ -41,15 +41,17 @@ static void vualink_ttm_evict_flags(struct ttm_buffer_object *tbo,
 				    struct ttm_placement *placement)
 {
 	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	static const struct ttm_place npa = { .mem_type = TTM_PL_PRIV };
 
-	placement->placement = &system;
+	placement->placement = tbo->resource->mem_type == TTM_PL_PRIV ?
+			       &npa : &system;
 	placement->num_placement = 1;
 }
 
 static bool vualink_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 					  const struct ttm_place *place)
 {
-	if (ttm_to_vualink_bo(tbo)->kind == VUALINK_BO_NPA)
+	if (tbo->resource->mem_type == TTM_PL_PRIV)
 		return false;
 	return ttm_bo_eviction_valuable(tbo, place);
 }
@@ -172,6 +174,17 @@ static int vualink_ttm_move_from_vram(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
+/* Remote memory comes from nowhere, and goes nowhere. */
+static int vualink_ttm_move_npa(struct ttm_buffer_object *tbo,
+				struct ttm_resource *to)
+{
+	if (to->mem_type != TTM_PL_PRIV ||
+	    (tbo->resource && tbo->resource->mem_type != TTM_PL_PRIV))
+		return -EOPNOTSUPP;
+	ttm_bo_move_null(tbo, to);
+	return 0;
+}
+
 static int vualink_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 			    struct ttm_operation_ctx *ctx,
 			    struct ttm_resource *to, struct ttm_place *hop)
@@ -179,6 +192,9 @@ static int vualink_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 	struct ttm_resource *from = tbo->resource;
 	int ret;
 
+	if (to->mem_type == TTM_PL_PRIV ||
+	    (from && from->mem_type == TTM_PL_PRIV))
+		return vualink_ttm_move_npa(tbo, to);
 	if (from) {
 		ret = ttm_bo_wait_ctx(tbo, ctx);
 		if (ret)
@@ -194,6 +210,13 @@ static int vualink_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 	/* Between places that have the pages in system memory, or first of all. */
 	ttm_bo_move_null(tbo, to);
 	return 0;
+}
+
+/* Only what TTM has pages for can be mapped by TTM itself. */
+static int vualink_ttm_io_mem_reserve(struct ttm_device *bdev,
+				      struct ttm_resource *res)
+{
+	return ttm_manager_type(bdev, res->mem_type)->use_tt ? 0 : -EOPNOTSUPP;
 }
 
 static int vualink_ttm_access_vram(struct ttm_buffer_object *tbo, u64 offset,
@@ -218,7 +241,7 @@ static int vualink_ttm_access_memory(struct ttm_buffer_object *tbo,
 	int idx, done;
 
 	if (tbo->resource->mem_type != TTM_PL_VRAM)
-		return -EIO;
+		return -EOPNOTSUPP;
 	if (!drm_dev_enter(tbo->base.dev, &idx))
 		return -EIO;
 	for (done = 0; done < len;)
@@ -234,5 +257,6 @@ const struct ttm_device_funcs vualink_ttm_funcs = {
 	.eviction_valuable = vualink_ttm_eviction_valuable,
 	.evict_flags = vualink_ttm_evict_flags,
 	.move = vualink_ttm_move,
+	.io_mem_reserve = vualink_ttm_io_mem_reserve,
 	.access_memory = vualink_ttm_access_memory,
 };

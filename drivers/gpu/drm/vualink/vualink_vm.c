@@ -51,7 +51,8 @@ static int vualink_vm_try_populate(struct vualink_vm *vm, u64 va,
 
 	if (!vualink_vm_pt_lock(vm, &idx))
 		return -ENODEV;
-	vualink_bo_for_each_piece(&cur, bo, offset, size) {
+	vualink_bo_cursor_init(&cur, bo, offset, size);
+	while (vualink_bo_cursor_next(&cur)) {
 		ret = vualink_pt_populate(&vm->pt, va + cur.offset - offset,
 					  cur.addr, cur.size);
 		if (ret)
@@ -93,7 +94,8 @@ int vualink_vm_map_vma(struct vualink_vm *vm, struct vualink_vma *vma)
 		return 0;
 	if (!vualink_vm_pt_lock(vm, &idx))
 		return -ENODEV;
-	vualink_bo_for_each_piece(&cur, bo, offset, vma->base.va.range) {
+	vualink_bo_cursor_init(&cur, bo, offset, vma->base.va.range);
+	while (vualink_bo_cursor_next(&cur)) {
 		ret = vualink_pt_map(&vm->pt,
 				     vma->base.va.addr + cur.offset - offset,
 				     cur.addr, cur.size,

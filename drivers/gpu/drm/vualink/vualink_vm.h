@@ -3,6 +3,7 @@
 #ifndef _VUALINK_VM_H_
 #define _VUALINK_VM_H_
 
+#include <linux/bits.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -22,7 +23,7 @@ struct vualink_device;
 
 /* The first page stays unmapped, so that 0 is no address. */
 #define VUALINK_VA_START	((u64)VUALINK_PAGE_SIZE)
-#define VUALINK_VA_END		(1ULL << VUALINK_VA_BITS)
+#define VUALINK_VA_END		BIT_ULL(VUALINK_VA_BITS)
 
 /**
  * struct vualink_vm - a GPU virtual address space

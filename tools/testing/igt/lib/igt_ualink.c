@@ -39,7 +39,7 @@ static const struct igt_ualink_backend *find_backend(int fd)
 	if (!version)
 		return NULL;
 
-	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(backends); i++)
 		if (!strcmp(backends[i]->driver, version->name))
 			found = backends[i];
 
@@ -147,9 +147,21 @@ static unsigned int largest_pod(const struct igt_ualink_node *nodes,
 	return best;
 }
 
+static void save_times(struct igt_ualink_pod *pod)
+{
+	pod->times = calloc(pod->count, sizeof(*pod->times));
+	igt_assert(pod->times);
+	for (unsigned int i = 0; i < pod->count; i++) {
+		igt_ualink_tunable_get(&pod->nodes[i], "heartbeat_ms",
+				       &pod->times[i].heartbeat_ms);
+		igt_ualink_tunable_get(&pod->nodes[i], "cache_ms",
+				       &pod->times[i].cache_ms);
+	}
+}
+
 /*
- * Unused imports may be kept for a while. The tests count, so that they want
- * them to go at once.
+ * Unused imports are kept for a while. The tests count, so that they want them
+ * to go at once.
  */
 static void disable_cache(const struct igt_ualink_pod *pod)
 {
@@ -177,18 +189,12 @@ void igt_ualink_pod_require(struct igt_ualink_pod *pod, unsigned int count)
 	memmove(nodes, nodes + start, best * sizeof(*nodes));
 	pod->nodes = nodes;
 	pod->count = best;
+	save_times(pod);
 	disable_cache(pod);
 }
 
-/**
- * igt_ualink_pod_stranger:
- * @pod: a pod
- * @node: filled with an active device of another vPod
- *
- * Returns: whether there is one.
- */
-bool igt_ualink_pod_stranger(const struct igt_ualink_pod *pod,
-			     struct igt_ualink_node *node)
+bool igt_ualink_find_stranger(const struct igt_ualink_pod *pod,
+			      struct igt_ualink_node *node)
 {
 	unsigned int total;
 	struct igt_ualink_node *nodes = scan_nodes(&total);
@@ -205,11 +211,54 @@ bool igt_ualink_pod_stranger(const struct igt_ualink_pod *pod,
 	return found;
 }
 
+static bool has_small_segment(const struct igt_ualink_node *node)
+{
+	struct igt_ualink *dev = igt_ualink_open(node);
+	struct igt_ualink_stats stats;
+
+	dev->backend->stats(dev, &stats);
+	igt_ualink_close(dev);
+	return node->info.segment_size <= stats.vram_size / 2;
+}
+
+bool igt_ualink_find_small_segment(struct igt_ualink_node *node)
+{
+	unsigned int total;
+	struct igt_ualink_node *nodes = scan_nodes(&total);
+	bool found = false;
+
+	for (unsigned int i = 0; i < total && !found; i++) {
+		found = is_active(&nodes[i]) && has_small_segment(&nodes[i]);
+		if (found)
+			*node = nodes[i];
+	}
+
+	free(nodes);
+	return found;
+}
+
 void igt_ualink_pod_fini(struct igt_ualink_pod *pod)
 {
+	igt_ualink_heartbeat_restore(pod);
+	for (unsigned int i = 0; i < pod->count; i++)
+		igt_ualink_tunable_set(&pod->nodes[i], "cache_ms",
+				       pod->times[i].cache_ms);
+	free(pod->times);
 	free(pod->nodes);
-	pod->nodes = NULL;
-	pod->count = 0;
+}
+
+void igt_ualink_heartbeat_stop(const struct igt_ualink_pod *pod)
+{
+	for (unsigned int i = 0; i < pod->count; i++)
+		igt_require(igt_ualink_tunable_set(&pod->nodes[i], "heartbeat_ms",
+						   3600 * 1000));
+}
+
+void igt_ualink_heartbeat_restore(const struct igt_ualink_pod *pod)
+{
+	for (unsigned int i = 0; i < pod->count; i++)
+		igt_ualink_tunable_set(&pod->nodes[i], "heartbeat_ms",
+				       pod->times[i].heartbeat_ms);
 }
 
 static FILE *open_tunable(const struct igt_ualink_node *node, const char *name,

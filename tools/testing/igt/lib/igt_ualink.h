@@ -93,8 +93,8 @@ struct igt_ualink_backend {
 	int (*evict_all)(struct igt_ualink *dev);
 	/* optional: as if the accelerator had hung and was reset */
 	int (*reset)(struct igt_ualink *dev);
-	/* optional: number of pieces of VRAM that the buffer consists of */
-	int (*pieces)(struct igt_ualink *dev, uint32_t handle);
+	/* optional: number of page table entries that it takes to bind a buffer */
+	int (*entries)(struct igt_ualink *dev, uint32_t handle, uint64_t size);
 };
 
 extern const struct igt_ualink_backend igt_ualink_vualink;
@@ -110,11 +110,19 @@ struct igt_ualink_node {
 struct igt_ualink_pod {
 	struct igt_ualink_node *nodes;
 	unsigned int count;
+	/* what igt_ualink_pod_fini() restores */
+	struct igt_ualink_times {
+		uint64_t heartbeat_ms;
+		uint64_t cache_ms;
+	} *times;
 };
 
 void igt_ualink_pod_require(struct igt_ualink_pod *pod, unsigned int count);
-bool igt_ualink_pod_stranger(const struct igt_ualink_pod *pod,
-			     struct igt_ualink_node *node);
+/* An active device of another vPod. */
+bool igt_ualink_find_stranger(const struct igt_ualink_pod *pod,
+			      struct igt_ualink_node *node);
+/* An active device whose segment is at most half as large as its VRAM. */
+bool igt_ualink_find_small_segment(struct igt_ualink_node *node);
 void igt_ualink_pod_fini(struct igt_ualink_pod *pod);
 
 /* An open device with one address space. */
@@ -267,7 +275,11 @@ void igt_ualink_scene_look(struct igt_ualink_scene *scene,
 void igt_ualink_assert_unchanged(struct igt_ualink_scene *scene);
 void igt_ualink_scene_fini(struct igt_ualink_scene *scene);
 
-/* For those who count messages: no heartbeats, and a session that is there. */
+/*
+ * For those who count messages: no heartbeats, and a session that is there.
+ * Heartbeats run only where something is shared, so that none is under way when
+ * a subtest begins.
+ */
 void igt_ualink_heartbeat_stop(const struct igt_ualink_pod *pod);
 void igt_ualink_heartbeat_restore(const struct igt_ualink_pod *pod);
 void igt_ualink_warm_up(const struct igt_ualink_node *exporter,

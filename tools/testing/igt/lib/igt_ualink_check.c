@@ -157,28 +157,6 @@ void igt_ualink_pair_fini(struct igt_ualink_pair *pair)
 	igt_ualink_close(pair->exporter);
 }
 
-/*
- * Heartbeats run only where something is shared, so that none is under way when
- * a subtest begins.
- */
-static uint64_t heartbeat_ms;
-
-void igt_ualink_heartbeat_stop(const struct igt_ualink_pod *pod)
-{
-	igt_require(igt_ualink_tunable_get(&pod->nodes[0], "heartbeat_ms",
-					   &heartbeat_ms));
-	for (unsigned int i = 0; i < pod->count; i++)
-		igt_assert(igt_ualink_tunable_set(&pod->nodes[i],
-						  "heartbeat_ms", 3600 * 1000));
-}
-
-void igt_ualink_heartbeat_restore(const struct igt_ualink_pod *pod)
-{
-	for (unsigned int i = 0; i < pod->count; i++)
-		igt_assert(igt_ualink_tunable_set(&pod->nodes[i],
-						  "heartbeat_ms", heartbeat_ms));
-}
-
 static void wait_no_grants(struct igt_ualink *dev, uint64_t grants)
 {
 	const struct timespec pause = { .tv_nsec = BALANCE_PAUSE };

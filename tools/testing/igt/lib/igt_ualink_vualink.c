@@ -16,7 +16,6 @@
 #include "igt_ualink.h"
 #include "vualink_drm.h"
 
-#define PAGE		4096ull
 #define MAX_CMDS	64
 
 struct vualink {
@@ -85,13 +84,13 @@ static int debugfs_write(struct igt_ualink *dev, const char *name,
 	return ret;
 }
 
-/* The number behind @key in a file of lines "key number". */
+/* The number behind @key in a file of lines "key number" or "key: number". */
 static uint64_t debugfs_counter(struct igt_ualink *dev, const char *name,
 				const char *key)
 {
 	int fd = debugfs_open(dev, name, O_RDONLY);
 	uint64_t value = UINT64_MAX, number;
-	char word[64];
+	char line[256], word[64];
 	FILE *file;
 
 	if (fd < 0)
@@ -99,32 +98,48 @@ static uint64_t debugfs_counter(struct igt_ualink *dev, const char *name,
 
 	file = fdopen(fd, "r");
 	igt_assert(file);
-	while (fscanf(file, "%63s %" SCNu64 "%*[^\n]", word, &number) == 2)
-		if (!strcmp(word, key))
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%63[^: ]%*[: ]%" SCNu64, word, &number) == 2 &&
+		    !strcmp(word, key))
 			value = number;
 	fclose(file);
 	return value;
 }
 
+/* Files that act when they are read. */
+static int debugfs_act(struct igt_ualink *dev, const char *name)
+{
+	int fd = debugfs_open(dev, name, O_RDONLY);
+	char text[32];
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+
+	ret = read(fd, text, sizeof(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
 static void vualink_stats(struct igt_ualink *dev, struct igt_ualink_stats *stats)
 {
-	stats->stale = debugfs_counter(dev, "hw_stats", "stale");
-	stats->pte_writes = debugfs_counter(dev, "hw_stats", "pte_writes");
-	stats->npa_in = debugfs_counter(dev, "hw_stats", "npa_in");
-	stats->npa_out = debugfs_counter(dev, "hw_stats", "npa_out");
-	stats->pinned = debugfs_counter(dev, "vram", "pinned");
-	stats->vram_size = debugfs_counter(dev, "vram", "size");
-	stats->vram_used = debugfs_counter(dev, "vram", "used");
+	stats->stale = debugfs_counter(dev, "hw/hw_stats", "stale");
+	stats->pte_writes = debugfs_counter(dev, "hw/hw_stats", "pte_writes");
+	stats->npa_in = debugfs_counter(dev, "hw/hw_stats", "npa_in");
+	stats->npa_out = debugfs_counter(dev, "hw/hw_stats", "npa_out");
+	stats->pinned = debugfs_counter(dev, "state", "vram_pinned");
+	stats->vram_size = debugfs_counter(dev, "state", "vram_size");
+	stats->vram_used = debugfs_counter(dev, "state", "vram_used");
 }
 
 static int vualink_evict_all(struct igt_ualink *dev)
 {
-	return debugfs_write(dev, "evict", "1");
+	return debugfs_act(dev, "evict_vram");
 }
 
 static int vualink_reset(struct igt_ualink *dev)
 {
-	return debugfs_write(dev, "reset", "1");
+	return debugfs_act(dev, "reset");
 }
 
 /* --------------------------------------------------------------- memory */
@@ -147,58 +162,22 @@ static int create_bo(struct igt_ualink *dev, uint64_t size, uint32_t flags,
 	return ret;
 }
 
-struct fillers {
-	uint32_t *handles;
-	unsigned int count;
-};
-
-static void fill_until(struct igt_ualink *dev, struct fillers *fillers,
-		       uint64_t size, uint64_t leave)
+/* The device scatters what is allocated from now on, or not any more. */
+static int set_scatter(struct igt_ualink *dev, bool scatter)
 {
-	struct igt_ualink_stats stats;
-
-	for (;;) {
-		vualink_stats(dev, &stats);
-		if (stats.vram_size - stats.vram_used < leave + size)
-			return;
-
-		fillers->handles = realloc(fillers->handles,
-					   (fillers->count + 1) *
-					   sizeof(*fillers->handles));
-		igt_assert(fillers->handles);
-		igt_assert_eq(create_bo(dev, size, 0,
-					&fillers->handles[fillers->count]), 0);
-		fillers->count++;
-	}
+	return debugfs_write(dev, "vram_scatter", scatter ? "Y" : "N");
 }
 
-/*
- * The allocator gives large blocks while it has some. So all of VRAM is filled,
- * the last part of it page by page, and then every other one of these is given
- * back: only single pages are left.
- */
 static int create_scattered(struct igt_ualink *dev, uint64_t size,
 			    uint32_t flags, uint32_t *handle)
 {
-	struct fillers fillers = {};
-	unsigned int first;
-	int ret;
+	int ret = set_scatter(dev, true);
 
-	for (uint64_t block = 4ull << 20; block > PAGE; block /= 2)
-		fill_until(dev, &fillers, block, 2 * size + 16 * PAGE);
-	first = fillers.count;
-	fill_until(dev, &fillers, PAGE, 0);
-	for (unsigned int i = first; i < fillers.count; i += 2) {
-		igt_ualink_gem_close(dev->fd, fillers.handles[i]);
-		fillers.handles[i] = 0;
-	}
+	if (ret)
+		return ret;
 
 	ret = create_bo(dev, size, flags, handle);
-
-	for (unsigned int i = 0; i < fillers.count; i++)
-		if (fillers.handles[i])
-			igt_ualink_gem_close(dev->fd, fillers.handles[i]);
-	free(fillers.handles);
+	set_scatter(dev, false);
 	return ret;
 }
 
@@ -374,11 +353,17 @@ static int vualink_read_fault(struct igt_ualink *dev,
 	return 0;
 }
 
-static int vualink_pieces(struct igt_ualink *dev, uint32_t handle)
+static int vualink_entries(struct igt_ualink *dev, uint32_t handle, uint64_t size)
 {
-	(void)dev;
-	(void)handle;
-	return -EOPNOTSUPP;
+	uint64_t va = igt_ualink_va_alloc(dev, size);
+	struct igt_ualink_stats before, after;
+	int ret;
+
+	vualink_stats(dev, &before);
+	ret = vualink_bind(dev, handle, va, 0, size, 0);
+	vualink_stats(dev, &after);
+	return ret ?: vualink_unbind(dev, va, size) ?:
+	       (int)(after.pte_writes - before.pte_writes);
 }
 
 const struct igt_ualink_backend igt_ualink_vualink = {
@@ -395,5 +380,5 @@ const struct igt_ualink_backend igt_ualink_vualink = {
 	.stats = vualink_stats,
 	.evict_all = vualink_evict_all,
 	.reset = vualink_reset,
-	.pieces = vualink_pieces,
+	.entries = vualink_entries,
 };

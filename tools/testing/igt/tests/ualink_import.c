@@ -191,7 +191,6 @@ static void import_without_descriptor(struct igt_ualink_pod *pod)
 	igt_ualink_scene_fini(&scene);
 }
 
-
 static const struct igt_ualink_test tests[] = {
 	{ "import-bad-flags",
 	  "Each undefined flag is refused.",
@@ -215,5 +214,5 @@ static const struct igt_ualink_test tests[] = {
 
 int igt_main()
 {
-	igt_ualink_tests_run(tests, sizeof(tests) / sizeof(tests[0]));
+	igt_ualink_tests_run(tests, ARRAY_SIZE(tests));
 }

@@ -36,6 +36,9 @@
  * SUBTEST: reimport
  * Description: After the last reference the same handle can be imported anew, at once.
  *
+ * SUBTEST: kept-for-reuse
+ * Description: An import that nobody uses is kept for a while, to be used again without a message.
+ *
  * SUBTEST: close-while-running
  * Description: A device file is closed while a job uses an import.
  *
@@ -412,6 +415,32 @@ static void reimport(struct igt_ualink_pod *pod)
 	igt_ualink_pair_fini(&pair);
 }
 
+static void kept_for_reuse(struct igt_ualink_pod *pod)
+{
+	struct drm_ualink_device_info before, after;
+	struct igt_ualink_pair pair;
+
+	igt_require(igt_ualink_tunable_set(&pod->nodes[1], "cache_ms", 60000));
+	igt_ualink_heartbeat_stop(pod);
+	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 13);
+	igt_ualink_device_info(pair.importer, &before);
+	for (int i = 0; i < 10; i++) {
+		igt_ualink_pair_free_far(&pair);
+		pair.far = igt_ualink_import_bo(pair.importer, pair.handle);
+		igt_ualink_check_pattern(pair.far, 13);
+	}
+	igt_ualink_device_info(pair.importer, &after);
+	igt_assert_eq_u64(after.msgs_sent, before.msgs_sent);
+
+	/* what is kept can be revoked, too, and does not come back */
+	igt_ualink_pair_free_far(&pair);
+	igt_ualink_revoke(pair.own);
+	igt_assert_eq(igt_ualink_import_errno(pair.importer, pair.handle), -ENOENT);
+	igt_ualink_pair_fini(&pair);
+	igt_ualink_heartbeat_restore(pod);
+	igt_assert(igt_ualink_tunable_set(&pod->nodes[1], "cache_ms", 0));
+}
+
 static void close_while_running(struct igt_ualink_pod *pod)
 {
 	struct igt_ualink_cmd cmd = {
@@ -502,6 +531,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "reimport",
 	  "After the last reference the same handle can be imported anew, at once.",
 	  reimport },
+	{ "kept-for-reuse",
+	  "An import that nobody uses is kept for a while, to be used again without a message.",
+	  kept_for_reuse },
 	{ "close-while-running",
 	  "A device file is closed while a job uses an import.",
 	  close_while_running },
@@ -512,5 +544,5 @@ static const struct igt_ualink_test tests[] = {
 
 int igt_main()
 {
-	igt_ualink_tests_run(tests, sizeof(tests) / sizeof(tests[0]));
+	igt_ualink_tests_run(tests, ARRAY_SIZE(tests));
 }

@@ -138,7 +138,7 @@ static void bad_stride(struct igt_ualink_pod *pod)
 	static const uint32_t strides[] = { 0, 1, 2, 3, 5, 127, UINT32_MAX };
 	struct drm_gem_ualink_query arg = device_query(NULL);
 
-	for (size_t i = 0; i < sizeof(strides) / sizeof(strides[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(strides); i++) {
 		arg.stride = strides[i];
 		refuse(pod, arg, EINVAL);
 	}
@@ -509,5 +509,5 @@ static const struct igt_ualink_test tests[] = {
 
 int igt_main()
 {
-	igt_ualink_tests_run(tests, sizeof(tests) / sizeof(tests[0]));
+	igt_ualink_tests_run(tests, ARRAY_SIZE(tests));
 }

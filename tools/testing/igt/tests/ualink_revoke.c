@@ -460,5 +460,5 @@ static const struct igt_ualink_test tests[] = {
 
 int igt_main()
 {
-	igt_ualink_tests_run(tests, sizeof(tests) / sizeof(tests[0]));
+	igt_ualink_tests_run(tests, ARRAY_SIZE(tests));
 }

@@ -35,6 +35,8 @@ enum igt_log_level {
 typedef int (*igt_opt_handler_t)(int opt, int opt_index, void *data);
 typedef void (*igt_exit_handler_t)(int sig);
 
+#define ARRAY_SIZE(arr)		(sizeof(arr) / sizeof((arr)[0]))
+
 #define IGTA_PRINTF(f, a)	__attribute__((format(printf, f, a)))
 #define IGTA_NORETURN		__attribute__((noreturn))
 

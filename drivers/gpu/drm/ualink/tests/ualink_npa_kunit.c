@@ -20,11 +20,14 @@ static struct ualink_npa *npa_make(struct kunit *test, u8 segment_shift, u64 blo
 	return npa;
 }
 
+KUNIT_DEFINE_ACTION_WRAPPER(kvfree_action, kvfree, const void *);
+
 static struct drm_mm_node *nodes_make(struct kunit *test, unsigned int count)
 {
 	struct drm_mm_node *nodes = kvzalloc_objs(*nodes, count);
 
 	KUNIT_ASSERT_NOT_NULL(test, nodes);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kvfree_action, nodes), 0);
 	return nodes;
 }
 
@@ -189,7 +192,6 @@ static void unfill(struct kunit *test, struct ualink_npa *npa, struct drm_mm_nod
 		ualink_npa_free(npa, &nodes[i], false);
 	expect_empty(test, npa);
 	ualink_npa_fini(npa);
-	kvfree(nodes);
 }
 
 static void npa_full(struct kunit *test)
@@ -261,7 +263,6 @@ static void npa_keeps_small_from_large(struct kunit *test)
 		ualink_npa_free(npa, &nodes[i], false);
 	expect_empty(test, npa);
 	ualink_npa_fini(npa);
-	kvfree(nodes);
 }
 
 /* The random walk: what is taken, and the truth about it, page by page. */
@@ -353,7 +354,7 @@ static void walk_quarantine(struct walk *walk, unsigned int slot)
 
 static u64 walk_largest_free(struct walk *walk)
 {
-	unsigned int start, end, largest = 0;
+	unsigned int start = 0, end, largest = 0;
 
 	for_each_clear_bitrange_from(start, end, walk->pages, WALK_PAGES)
 		largest = max(largest, end - start);
@@ -440,14 +441,14 @@ static void npa_many_ranges(struct kunit *test)
 	struct ualink_npa *npa = npa_make(test, 50, BLOCKS);
 	struct drm_mm_node *nodes = nodes_make(test, MANY);
 	unsigned int i;
-	u64 free, used;
+	u64 used, largest_free;
 
 	for (i = 0; i < MANY; i++) {
 		KUNIT_ASSERT_EQ(test, ualink_npa_alloc(npa, &nodes[i], many_size(i)), 0);
 		expect_sane(test, npa, &nodes[i], many_size(i), i % 3 ? SZ_2M : SZ_4K);
 	}
 	KUNIT_EXPECT_EQ(test, count_in_order(test, npa), MANY);
-	free = ualink_npa_largest_free(npa);
+	largest_free = ualink_npa_largest_free(npa);
 	used = npa->used;
 
 	for (i = 0; i < MANY; i += 2)
@@ -457,13 +458,12 @@ static void npa_many_ranges(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, ualink_npa_alloc(npa, &nodes[i], many_size(i)), 0);
 	KUNIT_EXPECT_EQ(test, count_in_order(test, npa), MANY);
 	KUNIT_EXPECT_EQ(test, npa->used, used);
-	KUNIT_EXPECT_EQ(test, ualink_npa_largest_free(npa), free);
+	KUNIT_EXPECT_EQ(test, ualink_npa_largest_free(npa), largest_free);
 
 	for (i = 0; i < MANY; i++)
 		ualink_npa_free(npa, &nodes[i], false);
 	expect_empty(test, npa);
 	ualink_npa_fini(npa);
-	kvfree(nodes);
 }
 
 static struct kunit_case ualink_npa_cases[] = {

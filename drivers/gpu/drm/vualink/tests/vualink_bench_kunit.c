@@ -14,7 +14,8 @@
 #include <linux/ktime.h>
 #include <linux/sort.h>
 
-#include "../../../../iommu/iommu-pages.h"
+#include "iommu-pages.h"
+
 #include "../vualink_hw.h"
 #include "../vualink_pt.h"
 

@@ -60,6 +60,7 @@ static const struct copy_case copy_cases[] = {
 	{ "across one boundary of the destination", 0, 4000, 200 },
 	{ "across many boundaries", 123, 3456, 3 * SZ_4K + 77 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(copy, copy_cases, description);
 
 static void engine_copies(struct kunit *test)
@@ -75,7 +76,8 @@ static void engine_copies(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_pattern(gpu, src + c->src, c->len));
 	KUNIT_EXPECT_EQ(test, 0, *(u8 *)fix_vram(gpu, dst + c->dst + c->len));
 	if (c->dst)
-		KUNIT_EXPECT_EQ(test, 0, *(u8 *)fix_vram(gpu, dst + c->dst - 1));
+		KUNIT_EXPECT_EQ(test, 0,
+				*(u8 *)fix_vram(gpu, dst + c->dst - 1));
 }
 
 static void engine_fills(struct kunit *test)
@@ -130,6 +132,7 @@ static const struct align_case align_cases[] = {
 	{ "length of fill", { .op = VUALINK_HW_FILL, .dst = VA, .len = 6 }, VA,
 	  true },
 };
+
 KUNIT_ARRAY_PARAM_DESC(align, align_cases, description);
 
 static void engine_checks_alignment(struct kunit *test)
@@ -144,6 +147,7 @@ static void engine_checks_alignment(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job.fault.reason, VUALINK_HW_FAULT_ALIGN);
 	KUNIT_EXPECT_EQ(test, job.fault.va, c->va);
 	KUNIT_EXPECT_EQ(test, job.fault.write, c->write);
+	KUNIT_EXPECT_EQ(test, fix_stat(gpu, faults), 1);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0, SZ_4K));
 }
 
@@ -282,7 +286,7 @@ static void engine_wait_faults_when_unmapped(struct kunit *test)
 
 	fix_share(owner, SZ_1M, 0, gpu, VA);
 	seqno = fix_submit(gpu, 1, &wait, 1);
-	fix_wait_for(gpu, fix_stat(owner, npa_in) || msleep_interruptible(1));
+	fix_poll(test, fix_stat(owner, npa_in));
 	fix_map_npa(owner, SZ_1M, 0, 0);
 	KUNIT_EXPECT_EQ(test, 0, vualink_hw_npa_flush(owner->hw, 0, U64_MAX));
 	job = fix_wait(gpu, seqno);
@@ -363,8 +367,7 @@ static void engine_cancels_at_work(struct kunit *test)
 
 	fix_knob(test, fabric, VUALINK_KNOB_ACCESS_DELAY, "us=50000");
 	seqno = fix_submit(gpu, 1, &fill, 1);
-	while (!fix_knob_hits(fabric, VUALINK_KNOB_ACCESS_DELAY))
-		usleep_range(50, 100);
+	fix_poll(test, fix_knob_hits(fabric, VUALINK_KNOB_ACCESS_DELAY));
 	vualink_hw_cancel(gpu->hw, seqno);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fix_wait(gpu, seqno).error);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0xff, SZ_4K));
@@ -655,4 +658,5 @@ static struct kunit_suite vualink_engine_suite = {
 	.name = "vualink_engine",
 	.test_cases = vualink_engine_cases,
 };
+
 kunit_test_suite(vualink_engine_suite);

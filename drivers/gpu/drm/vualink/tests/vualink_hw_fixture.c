@@ -306,6 +306,11 @@ struct fix_job fix_copy(struct fix_gpu *gpu, u32 vmid, u64 dst, u64 src,
 	return fix_run(gpu, vmid, &cmd, 1);
 }
 
+s64 fix_counter(struct fix_gpu *gpu, size_t offset)
+{
+	return atomic64_read((void *)vualink_hw_stats(gpu->hw) + offset);
+}
+
 bool fix_all(const void *buf, u8 byte, size_t len)
 {
 	return !memchr_inv(buf, byte, len);

@@ -6,6 +6,8 @@
 #ifndef _VUALINK_HW_FIXTURE_H_
 #define _VUALINK_HW_FIXTURE_H_
 
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -61,7 +63,7 @@ struct fix_gpu {
 	u64 vm_root[VUALINK_HW_VMIDS];
 	u64 npa_root;
 	u64 seqno;
-	spinlock_t lock;
+	spinlock_t lock; /* protects all below */
 	wait_queue_head_t wq;
 	struct fix_job jobs[FIX_JOBS];
 	u32 ended;
@@ -101,13 +103,32 @@ struct fix_job fix_fill(struct fix_gpu *gpu, u32 vmid, u64 va, u64 len,
 			u32 value);
 struct fix_job fix_copy(struct fix_gpu *gpu, u32 vmid, u64 dst, u64 src,
 			u64 len);
+s64 fix_counter(struct fix_gpu *gpu, size_t offset);
 bool fix_all(const void *buf, u8 byte, size_t len);
 
-#define fix_stat(gpu, name)	atomic64_read(&vualink_hw_stats((gpu)->hw)->name)
+#define fix_stat(gpu, name)						\
+	fix_counter(gpu, offsetof(struct vualink_hw_stats, name))
 
+/* For what an interrupt tells */
 #define fix_wait_for(gpu, cond)						\
-	KUNIT_ASSERT_TRUE((gpu)->test,					\
-			  wait_event_timeout((gpu)->wq, cond, FIX_TIMEOUT))
+do {									\
+	struct fix_gpu *__gpu = (gpu);					\
+									\
+	KUNIT_ASSERT_TRUE(__gpu->test,					\
+			  wait_event_timeout(__gpu->wq, cond,		\
+					     FIX_TIMEOUT));		\
+} while (0)
+
+/* For what comes without an interrupt */
+#define fix_poll(test, cond)						\
+do {									\
+	unsigned long __end = jiffies + FIX_TIMEOUT;			\
+	bool __ok;							\
+									\
+	while (!(__ok = (cond)) && time_before(jiffies, __end))		\
+		usleep_range(50, 100);					\
+	KUNIT_ASSERT_TRUE(test, __ok);					\
+} while (0)
 
 #define FIX_RW		(VUALINK_PTE_VALID | VUALINK_PTE_WRITE)
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-#include <linux/delay.h>
 #include <linux/mm.h>
 
 #include "vualink_hw_fixture.h"
 
-#define VA		0x40000000ull	/* 1 GiB: the start of a block of any level */
+/* 1 GiB: the start of a block of any level */
+#define VA		0x40000000ull
 #define VA_END		BIT_ULL(VUALINK_VA_BITS)
 #define SEGMENT		BIT_ULL(FIX_SHIFT)
 
@@ -14,15 +14,15 @@ static u64 npa_of(struct fix_gpu *owner, u64 offset)
 	return (u64)owner->id << FIX_SHIFT | offset;
 }
 
-#define expect_fault(test, job, r, address, is_write)			\
-do {									\
-	struct fix_job __job = (job);					\
-									\
-	KUNIT_EXPECT_EQ(test, __job.error, -EFAULT);			\
-	KUNIT_EXPECT_EQ(test, __job.fault.reason, r);			\
-	KUNIT_EXPECT_EQ(test, __job.fault.va, address);			\
-	KUNIT_EXPECT_EQ(test, __job.fault.write, is_write);		\
-} while (0)
+static void expect_fault(struct kunit *test, struct fix_job job,
+			 enum vualink_hw_fault_reason reason, u64 va,
+			 bool write)
+{
+	KUNIT_EXPECT_EQ(test, job.error, -EFAULT);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, reason);
+	KUNIT_EXPECT_EQ(test, job.fault.va, va);
+	KUNIT_EXPECT_EQ(test, job.fault.write, write);
+}
 
 /* Walks that end well */
 
@@ -43,6 +43,7 @@ static const struct leaf_case leaf_cases[] = {
 	{ "1 GiB block", 2, VA, SZ_64K + 0x340 },
 	{ "last 1 GiB block", 2, VA_END - SZ_1G, SZ_128K },
 };
+
 KUNIT_ARRAY_PARAM_DESC(leaf, leaf_cases, description);
 
 /* VRAM that a leaf of a level can point at without hitting the page tables */
@@ -59,8 +60,8 @@ static void mmu_walks_to_leaf(struct kunit *test)
 	u64 pte = target | FIX_RW | (c->level ? VUALINK_PTE_BLOCK : 0);
 
 	fix_map(gpu, 1, c->va, pte, c->level);
-	KUNIT_EXPECT_EQ(test, 0,
-			fix_fill(gpu, 1, c->va + c->offset, 64, 0xa5a5a5a5).error);
+	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, c->va + c->offset, 64,
+					  0xa5a5a5a5).error);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, target + c->offset), 0xa5,
 					64));
 	KUNIT_EXPECT_EQ(test, fix_stat(gpu, walks), 1);
@@ -85,8 +86,8 @@ static void mmu_walks_to_npa_leaf(struct kunit *test)
 		c->level);
 	KUNIT_ASSERT_EQ(test, 0, vualink_hw_source_gate(owner->hw, 5, true));
 
-	KUNIT_EXPECT_EQ(test, 0,
-			fix_fill(gpu, 1, c->va + c->offset, 64, 0x5a5a5a5a).error);
+	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, c->va + c->offset, 64,
+					  0x5a5a5a5a).error);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, target + c->offset),
 					0x5a, 64));
 	KUNIT_EXPECT_EQ(test, fix_stat(gpu, npa_out), 1);
@@ -98,10 +99,11 @@ static void mmu_reaches_system_memory(struct kunit *test)
 {
 	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
 	u8 *buf = (u8 *)__get_free_page(GFP_KERNEL | __GFP_ZERO);
-	u64 page = fix_page(gpu);
+	u64 page = fix_page(gpu), phys;
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
-	fix_map(gpu, 1, VA, virt_to_phys(buf) | FIX_RW | VUALINK_PTE_SYSTEM, 0);
+	phys = PFN_PHYS(page_to_pfn(virt_to_page(buf)));
+	fix_map(gpu, 1, VA, phys | FIX_RW | VUALINK_PTE_SYSTEM, 0);
 	fix_map(gpu, 1, VA + SZ_4K, page | FIX_RW, 0);
 	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, SZ_2K, 0x11111111).error);
 	KUNIT_EXPECT_TRUE(test, fix_all(buf, 0x11, SZ_2K));
@@ -131,7 +133,8 @@ struct bad_case {
 
 static const struct bad_case bad_cases[] = {
 	{ "invalid at 0", 0, W, VUALINK_HW_FAULT_VA, VUALINK_HW_FAULT_NPA },
-	{ "invalid at 1", 1, W | BLK, VUALINK_HW_FAULT_VA, VUALINK_HW_FAULT_NPA },
+	{ "invalid at 1", 1, W | BLK, VUALINK_HW_FAULT_VA,
+	  VUALINK_HW_FAULT_NPA },
 	{ "invalid at 2", 2, 0, VUALINK_HW_FAULT_VA, VUALINK_HW_FAULT_NPA },
 	{ "invalid at 3", 3, BIT_ULL(60), VUALINK_HW_FAULT_VA,
 	  VUALINK_HW_FAULT_NPA },
@@ -158,6 +161,7 @@ static const struct bad_case bad_cases[] = {
 	{ "no such id", 0, V | W | NPA | VUALINK_PTE_ADDR,
 	  VUALINK_HW_FAULT_LINK, VUALINK_HW_FAULT_ENTRY },
 };
+
 KUNIT_ARRAY_PARAM_DESC(bad, bad_cases, description);
 
 static void mmu_bad_entry_faults(struct kunit *test)
@@ -201,6 +205,7 @@ static const struct root_case root_cases[] = {
 	{ "address too large", SZ_4K, VA_END, VUALINK_HW_FAULT_VA },
 	{ "address far too large", SZ_4K, U64_MAX - 63, VUALINK_HW_FAULT_VA },
 };
+
 KUNIT_ARRAY_PARAM_DESC(root, root_cases, description);
 
 static void mmu_bad_root_faults(struct kunit *test)
@@ -413,7 +418,7 @@ static void mmu_flush_is_of_range_and_space(struct kunit *test)
 
 static void mmu_tlb_block_covers_block(struct kunit *test)
 {
-	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, SZ_2M + SZ_64K);
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, SZ_4M);
 
 	gpu->page = SZ_2M; /* The page tables are not in the block. */
 	fix_map(gpu, 1, VA, FIX_RW | VUALINK_PTE_BLOCK, 1);
@@ -448,15 +453,16 @@ static void mmu_tlb_has_a_size(struct kunit *test)
 /* Flushes drain */
 
 /*
- * A fill of @pages pages that is slow: each access takes 50 ms. Returns when the
- * first access was translated and has not touched memory yet.
+ * A fill of @pages pages that is slow: each access takes 50 ms. Returns when
+ * the first access was translated and has not touched memory yet.
  */
-static u64 slow_fill(struct fix_gpu *gpu, struct vualink_hw_cmd *cmd, u32 pages)
+static u64 slow_fill_by(struct fix_gpu *gpu, struct vualink_hw_cmd *cmd,
+			u32 pages, enum vualink_knob_id knob)
 {
 	struct vualink_fabric *fabric = vualink_hw_params(gpu->hw)->fabric;
 	u64 seqno;
 
-	fix_knob(gpu->test, fabric, VUALINK_KNOB_ACCESS_DELAY, "us=50000");
+	fix_knob(gpu->test, fabric, knob, "us=50000");
 	*cmd = (struct vualink_hw_cmd) {
 		.op = VUALINK_HW_FILL,
 		.dst = VA,
@@ -464,9 +470,13 @@ static u64 slow_fill(struct fix_gpu *gpu, struct vualink_hw_cmd *cmd, u32 pages)
 		.value = 0x66666666,
 	};
 	seqno = fix_submit(gpu, 1, cmd, 1);
-	while (!fix_knob_hits(fabric, VUALINK_KNOB_ACCESS_DELAY))
-		usleep_range(50, 100);
+	fix_poll(gpu->test, fix_knob_hits(fabric, knob));
 	return seqno;
+}
+
+static u64 slow_fill(struct fix_gpu *gpu, struct vualink_hw_cmd *cmd, u32 pages)
+{
+	return slow_fill_by(gpu, cmd, pages, VUALINK_KNOB_ACCESS_DELAY);
 }
 
 static void mmu_vm_flush_drains(struct kunit *test)
@@ -527,6 +537,25 @@ static void mmu_npa_flush_drains(struct kunit *test)
 	expect_fault(test, fix_wait(gpu, seqno), VUALINK_HW_FAULT_NPA,
 		     VA + SZ_4K, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
+}
+
+/* A walk that began before the flush leaves nothing in the TLB. */
+static void mmu_flush_outlasts_walk(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	u64 old = fix_page(gpu), new = fix_page(gpu), seqno;
+	struct vualink_hw_cmd cmd;
+
+	fix_map(gpu, 1, VA, old | FIX_RW, 0);
+	seqno = slow_fill_by(gpu, &cmd, 1, VUALINK_KNOB_WALK_DELAY);
+	fix_map(gpu, 1, VA, new | FIX_RW, 0);
+	KUNIT_EXPECT_EQ(test, 0, vualink_hw_vm_flush(gpu->hw, 1, VA, SZ_4K));
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, old), 0x66, SZ_4K));
+	KUNIT_EXPECT_EQ(test, 0, fix_wait(gpu, seqno).error);
+	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, SZ_4K, 0x07070707).error);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, old), 0x66, SZ_4K));
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, new), 7, SZ_4K));
+	KUNIT_EXPECT_EQ(test, fix_stat(gpu, stale), 0);
 }
 
 static void mmu_gate_drains(struct kunit *test)
@@ -608,6 +637,7 @@ static struct kunit_case vualink_mmu_cases[] = {
 	KUNIT_CASE(mmu_vm_flush_drains),
 	KUNIT_CASE(mmu_vm_flush_drains_remote),
 	KUNIT_CASE(mmu_npa_flush_drains),
+	KUNIT_CASE(mmu_flush_outlasts_walk),
 	KUNIT_CASE(mmu_gate_drains),
 	KUNIT_CASE(mmu_gate_is_per_source),
 	KUNIT_CASE(mmu_own_npa_takes_the_same_way),
@@ -618,4 +648,5 @@ static struct kunit_suite vualink_mmu_suite = {
 	.name = "vualink_mmu",
 	.test_cases = vualink_mmu_cases,
 };
+
 kunit_test_suite(vualink_mmu_suite);

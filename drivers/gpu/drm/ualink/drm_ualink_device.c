@@ -288,10 +288,10 @@ void drm_ualink_object_fini(struct drm_ualink_object *uobj)
  * drm_ualink_gem_release - free the helpers' part of a GEM object
  * @obj: the object; any
  *
- * Called when nothing uses the object any more, no page table has an entry of
- * it, and its fences have signaled: with TTM, by the destroy function of the
- * &struct ttm_buffer_object, before drm_gem_object_release(). For an import it
- * begins the release of the remote memory, without waiting for it.
+ * Called when nothing uses the object any more, neither page tables nor TLBs have
+ * an entry of it, and its fences have signaled: with TTM, by the destroy function
+ * of the &struct ttm_buffer_object, before drm_gem_object_release(). For an import
+ * it begins the release of the remote memory, without waiting for it.
  *
  * For an object that came by PRIME from another accelerator it takes a dma_resv,
  * so the caller may not hold one. TTM sees to that for %ttm_bo_type_sg.

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# Each target is a script of tools/testing/ualink, with its usage at its head.
+
+S := tools/testing/ualink
+# these may be given on make's command line
+export KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
+
+.PHONY: help run check tree absorb refresh verify lint bisect kunit igt bench \
+	igt-patches signoff clean distclean
+
+help:
+	@echo 'For a start:'
+	@echo '  make run        build a kernel with UALink, boot it (no root, no KVM), see it work'
+	@echo '                  PODS=n ACCELS=n: so many pods of so many accelerators (1, 2)'
+	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench"'
+	@echo
+	@echo 'To read and change the code: edit drivers/, include/, Documentation/ here, then'
+	@echo '  make run, make kunit, make igt ...   use the edit at once'
+	@echo '  make absorb     move each edit into the patch it belongs to'
+	@echo
+	@echo 'The series as git commits:'
+	@echo '  make tree       build/linux: a kernel tree with the patches as commits; edit it as you like'
+	@echo '                  KSRC=dir: on your own kernel tree, which is only read'
+	@echo '  make refresh    write the commits of build/linux to patches/ and to the folders'
+	@echo
+	@echo 'Tests one by one:'
+	@echo '  make verify     patches and folders are the same series, which applies to the pristine kernel'
+	@echo '  make kunit      KUnit in a kernel with lockdep and KASAN; SUITES="ualink_npa* ..."'
+	@echo '  make igt        IGT tests in the same kernel; TESTS="ualink_revoke ualink_uapi@subtest ..."'
+	@echo '  make lint       checkpatch, W=1, sparse, coccinelle, kernel-doc, headers'
+	@echo '  make bench      times and sizes, in build/results/bench.json'
+	@echo '  make bisect     each patch builds and passes its KUnit'
+	@echo
+	@echo 'To send it upstream, for a human:'
+	@echo '  make signoff NAME="..." EMAIL=...   signed patches in build/signed'
+	@echo '  make igt-patches                    patches/igt-gpu-tools; IGT_SRC=dir: applied to your IGT tree'
+	@echo
+	@echo '  make clean      what was built; keeps build/linux, downloads and compiler cache'
+	@echo '  make distclean  all of build/'
+	@echo
+	@echo 'JOBS=n: so many compilers at a time. FORCE=1: tree and refresh may overwrite work.'
+
+run tree absorb refresh verify bisect lint kunit bench check signoff:
+	@$(S)/$@.sh
+
+igt:
+	@$(S)/igt.sh $(TESTS)
+
+igt-patches:
+	@$(S)/igt-patches.sh
+
+clean distclean:
+	@$(S)/clean.sh $@

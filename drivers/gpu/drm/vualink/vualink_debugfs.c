@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+
+#include <linux/debugfs.h>
+#include <linux/dma-resv.h>
+#include <linux/jiffies.h>
+#include <linux/seq_file.h>
+
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gpuvm.h>
+#include <drm/drm_ualink.h>
+
+#include "vualink_debugfs.h"
+#include "vualink_device.h"
+#include "vualink_hw.h"
+#include "vualink_vm.h"
+
+/*
+ * Pods have their knobs in the folder "vualink", accelerators have theirs in
+ * their folder in "dri":
+ *
+ * state	what the driver knows about the accelerator
+ * gpuvas	all VMs and what is mapped in them
+ * ttm_vram_mgr	use of VRAM
+ * vram_scatter	1: no two pages of an object are neighbours in VRAM
+ * evict_vram	when read, moves all that can be moved out of VRAM
+ * reset	when read, resets the accelerator
+ * job_timeout_ms	time that a job has before it is cancelled
+ * hw/		the hardware's own
+ */
+
+static struct dentry *vualink_root;
+
+void vualink_debugfs_init(void)
+{
+	vualink_root = debugfs_create_dir("vualink", NULL);
+}
+
+void vualink_debugfs_exit(void)
+{
+	debugfs_remove(vualink_root);
+}
+
+struct dentry *vualink_debugfs_root(void)
+{
+	return vualink_root;
+}
+
+static u32 vualink_debugfs_count_vms(struct vualink_device *vdev)
+{
+	u32 count;
+
+	mutex_lock(&vdev->vm_lock);
+	count = list_count_nodes(&vdev->vms);
+	mutex_unlock(&vdev->vm_lock);
+	return count;
+}
+
+static int vualink_debugfs_state_show(struct seq_file *m, void *unused)
+{
+	struct vualink_device *vdev = m->private;
+	struct vualink_vram *vram = &vdev->vram;
+
+	seq_printf(m, "id: %u\n", vdev->id);
+	/* Pairs with WRITE_ONCE() in vualink_device_wedge(). */
+	seq_printf(m, "wedged: %d\n", READ_ONCE(vdev->wedged));
+	seq_printf(m, "vms: %u\n", vualink_debugfs_count_vms(vdev));
+	mutex_lock(&vram->lock);
+	seq_printf(m, "vram_size: %llu\n", vram->mm.size);
+	seq_printf(m, "vram_used: %llu\n", vram->mm.size - vram->mm.avail);
+	seq_printf(m, "visible_size: %llu\n", vram->visible_size);
+	seq_printf(m, "visible_used: %llu\n", vram->visible_used);
+	mutex_unlock(&vram->lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(vualink_debugfs_state);
+
+static int vualink_debugfs_show_vm(struct seq_file *m, struct vualink_vm *vm)
+{
+	struct dma_resv *resv = drm_gpuvm_resv(&vm->base);
+	int ret;
+
+	ret = dma_resv_lock_interruptible(resv, NULL);
+	if (ret)
+		return ret;
+	seq_printf(m, "vmid: %u\n", vm->vmid);
+	ret = drm_debugfs_gpuva_info(m, &vm->base);
+	dma_resv_unlock(resv);
+	return ret;
+}
+
+/* Return: the first VM with a vmid above @vmid, and a reference, or NULL */
+static struct vualink_vm *vualink_debugfs_next_vm(struct vualink_device *vdev,
+						  u32 vmid)
+{
+	struct vualink_vm *vm, *next = NULL;
+
+	mutex_lock(&vdev->vm_lock);
+	list_for_each_entry(vm, &vdev->vms, link)
+		if (vm->vmid > vmid && (!next || vm->vmid < next->vmid))
+			next = vm;
+	if (next)
+		drm_gpuvm_get(&next->base);
+	mutex_unlock(&vdev->vm_lock);
+	return next;
+}
+
+static int vualink_debugfs_gpuvas_show(struct seq_file *m, void *unused)
+{
+	struct vualink_device *vdev = m->private;
+	struct vualink_vm *vm;
+	u32 vmid = 0;
+	int ret = 0;
+
+	while (!ret && (vm = vualink_debugfs_next_vm(vdev, vmid))) {
+		vmid = vm->vmid;
+		ret = vualink_debugfs_show_vm(m, vm);
+		drm_gpuvm_put(&vm->base);
+	}
+	return ret;
+}
+DEFINE_SHOW_ATTRIBUTE(vualink_debugfs_gpuvas);
+
+static int vualink_debugfs_evict_get(void *data, u64 *val)
+{
+	struct vualink_device *vdev = data;
+
+	*val = 0;
+	return ttm_resource_manager_evict_all(&vdev->ttm, &vdev->vram.base);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_evict_fops, vualink_debugfs_evict_get,
+			 NULL, "%lld\n");
+
+static int vualink_debugfs_reset_get(void *data, u64 *val)
+{
+	*val = 0;
+	return vualink_device_reset(data);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_reset_fops, vualink_debugfs_reset_get,
+			 NULL, "%lld\n");
+
+static int vualink_debugfs_timeout_get(void *data, u64 *val)
+{
+	struct vualink_device *vdev = data;
+
+	*val = jiffies_to_msecs(READ_ONCE(vdev->sched.timeout));
+	return 0;
+}
+
+static int vualink_debugfs_timeout_set(void *data, u64 val)
+{
+	struct vualink_device *vdev = data;
+
+	if (!val || val > 3600 * MSEC_PER_SEC)
+		return -EINVAL;
+	WRITE_ONCE(vdev->sched.timeout, msecs_to_jiffies(val));
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_timeout_fops,
+			 vualink_debugfs_timeout_get,
+			 vualink_debugfs_timeout_set, "%llu\n");
+
+/* Unplug removes all of it before it takes the hardware away. */
+void vualink_debugfs_init_minor(struct drm_minor *minor)
+{
+	struct vualink_device *vdev = to_vualink(minor->dev);
+	struct dentry *root = minor->debugfs_root;
+
+	debugfs_create_file("state", 0400, root, vdev,
+			    &vualink_debugfs_state_fops);
+	debugfs_create_file("gpuvas", 0400, root, vdev,
+			    &vualink_debugfs_gpuvas_fops);
+	debugfs_create_file("evict_vram", 0400, root, vdev,
+			    &vualink_debugfs_evict_fops);
+	debugfs_create_file("reset", 0400, root, vdev,
+			    &vualink_debugfs_reset_fops);
+	debugfs_create_file("job_timeout_ms", 0600, root, vdev,
+			    &vualink_debugfs_timeout_fops);
+	debugfs_create_bool("vram_scatter", 0600, root, &vdev->vram.scatter);
+	ttm_resource_manager_create_debugfs(&vdev->vram.base, root,
+					    "ttm_vram_mgr");
+	if (drm_ualink_device(&vdev->drm))
+		ualink_device_debugfs_init(drm_ualink_device(&vdev->drm), root);
+	vualink_hw_debugfs_init(vdev->hw, debugfs_create_dir("hw", root));
+}

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# check.sh - all tests. A tier that does not run, or ends early, counts as
+# failed; so does one that ran nothing. The last line is the sum.
+#   TIERS="..."   only these of: verify kunit igt demo lint bench
+. "$(dirname "$0")/lib.sh"
+[ -n "${NO_DEPS:-}" ] || "$here/deps.sh" check
+read -ra tiers <<< "${TIERS:-verify kunit igt demo lint bench}"
+for tier in "${tiers[@]}"; do
+	case $tier in verify | kunit | igt | demo | lint | bench) ;; *) die "TIERS: there is no $tier" ;; esac
+done
+mkdir -p "$results"
+rm -f "$results"/*.tap "$results"/*.json
+
+demo() {
+	tap_start demo
+	tap_check "two accelerators of a pod" "$here/run.sh"
+	PODS=2 ACCELS=3 tap_check "two pods of three accelerators" "$here/run.sh"
+	tap_done
+}
+
+"$here/tree.sh" || say "there is no tree to test"
+begin=$SECONDS
+child=
+trap '[ -z "$child" ] || kill "$child" 2>/dev/null; exit 130' INT TERM HUP
+for tier in "${tiers[@]}"; do
+	echo "--- $tier"
+	start=$SECONDS
+	case $tier in
+	demo) (demo) || true ;;
+	verify | kunit | igt | lint | bench)
+		timeout -k 30 "${TIER_TIMEOUT:-3600}" "$here/$tier.sh" < /dev/null &
+		child=$!
+		wait "$child" || true
+		child=
+		;;
+	esac
+	echo "    $((SECONDS - start)) s"
+done
+echo "--- results, in $results, after $((SECONDS - begin)) s"
+exec python3 "$here/results.py" sum "$results" "${tiers[@]}"
