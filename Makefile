@@ -3,7 +3,7 @@
 
 S := tools/testing/ualink
 # these may be given on make's command line
-export KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
+export KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
 
 .PHONY: help run check tree absorb refresh verify lint bisect kunit igt bench \
 	igt-patches signoff clean distclean

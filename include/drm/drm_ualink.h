@@ -88,12 +88,13 @@ struct drm_ualink_funcs {
 	/**
 	 * @zap: takes an import object out of the page tables of all VMs
 	 *
-	 * Process context, with the object's dma_resv locked through @exec. Locks
-	 * the VMs through @exec as well, and all of them before it changes
-	 * anything: on contention it is called again after all locks were
-	 * dropped. Then clears the entries with immediate updates that wait for
-	 * no submission, and takes the mappings off the VM's lists of what to
-	 * validate. The TLB flush comes later, see @flush.
+	 * Process context, with the object's dma_resv locked through @exec. If
+	 * the driver needs those of the VMs, it locks them through @exec as well,
+	 * and all of them before it changes anything: on contention it is called
+	 * again after all locks were dropped. Then it clears the entries with
+	 * immediate updates that wait for no submission, and takes the mappings
+	 * off the VM's lists of what to validate. The TLB flush comes later, see
+	 * @flush.
 	 *
 	 * Drivers refuse what names the object from now on, since
 	 * drm_ualink_gem_dead() is true already.

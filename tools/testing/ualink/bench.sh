@@ -4,13 +4,12 @@
 # Writes build/results/bench.json and bench.tap; compares with the goals, but
 # only a benchmark that does not run fails.
 . "$(dirname "$0")/lib.sh"
-"$here/tree.sh"
-"$here/build-uml.sh" plain
-"$here/build-progs.sh" bench
+kernel_for plain
+"$here/demo-build.sh" "$build/demo"
 
 kunit_bench() {
 	echo : > "$build/.bench-cmd"
-	"$here/run-uml.sh" -k '*bench*' -m 1G -t 600 -o "$logs/bench-kunit" "$build/um-plain/linux" "$build/.bench-cmd" || return
+	"$here/run-uml.sh" -k '*bench*' -m 1G -t 600 -o "$logs/bench-kunit" "$kernel" "$build/.bench-cmd" || return
 	python3 "$here/results.py" ktap "$logs/bench-kunit/console" > "$logs/bench-kunit.list"
 	cat "$logs/bench-kunit.list"
 	! grep -v '^ok' "$logs/bench-kunit.list"
@@ -18,8 +17,8 @@ kunit_bench() {
 ioctl_bench() {
 	echo ./ualink-bench > "$build/.bench-cmd"
 	# without merging, a slab has only one kind of object, and can be weighed
-	"$here/run-uml.sh" -f "$build/bench/ualink-bench" -m 4G -t 1200 -o "$logs/bench-ioctl" \
-		"$build/um-plain/linux" "$build/.bench-cmd" slab_nomerge vualink.pods=0
+	"$here/run-uml.sh" -f "$build/demo/ualink-bench" -m 4G -t 1200 -o "$logs/bench-ioctl" \
+		"$kernel" "$build/.bench-cmd" slab_nomerge vualink.pods=0
 }
 merge() {
 	python3 "$here/results.py" bench "$logs/bench-kunit/console" "$logs/bench-ioctl/out" > "$results/bench-values.json"

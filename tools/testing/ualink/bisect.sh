@@ -20,7 +20,7 @@ one() {
 	b clean -qfd || return
 	"$here/build-uml.sh" plain "$work/linux" "$work/um-plain" || return
 	! grep -E '^[^ ]*(drivers|include)/.*warning:' "$logs/um-plain.log" || return
-	NONE_IS_FINE=1 "$here/kunit.sh" "$work/um-plain/linux" bisect-kunit || return
+	NONE_IS_FINE=1 KERNEL=$work/um-plain/linux "$here/kunit.sh" bisect-kunit || return
 }
 
 tap_start bisect

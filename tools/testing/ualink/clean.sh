@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 case ${1:-} in
 clean)
-	rm -rf "$build"/um-* "$build"/{log,results,bisect,lint,verify,apply,refresh,signoff,signed,uapi,uapi-headers,demo,bench,igt,igt-lib}
+	rm -rf "$build"/um-* "$build"/{log,results,bisect,lint,verify,apply,refresh,signoff,signed,uapi,uapi-headers,demo,igt,igt-src,igt-patches}
 	rm -f "$build"/.lock-* "$build"/.*-cmd
 	;;
 distclean)

@@ -19,9 +19,10 @@ if [ ! -e "$drm/drm.h" ]; then
 	exit 1
 fi
 
-# __user: in the kernel's own headers, as opposed to installed ones
+# The kernel's own headers, as opposed to installed ones, have __user, and may
+# include others that the system does not have yet.
 cflags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -D__user=
-	-Iinclude/uapi/drm -isystem "$drm")
+	-Iinclude/uapi/drm -isystem "$drm" -idirafter "$drm/..")
 if command -v ccache > /dev/null; then cc=(ccache "${CC:-cc}"); else cc=("${CC:-cc}"); fi
 
 dir=tools/testing/ualink

@@ -8,9 +8,10 @@
 # package:what shows that it is there (a command, or a file with wildcards)
 run="make:make gcc:gcc libc6-dev:/usr/include/stdio.h flex:flex bison:bison bc:bc
 	xz-utils:xz python3:python3 git:git ccache:ccache mount:mount
+	libdrm-dev:/usr/include/libdrm/drm.h
 	debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg"
 check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch rsync:rsync g++:g++
-	perl:/usr/share/perl/*/Term/ANSIColor.pm libdrm-dev:/usr/include/libdrm/drm.h
+	perl:/usr/share/perl/*/Term/ANSIColor.pm
 	python3-ply:/usr/lib/python3/dist-packages/ply python3-git:/usr/lib/python3/dist-packages/git"
 dev="git-absorb:/usr/lib/git-core/git-absorb"
 

@@ -1,18 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# kunit.sh [KERNEL [TIER]] - the KUnit suites of the series, in the debug kernel
-# with a look for leaks afterwards; a boot for each of core, DRM helpers, virtual
-# accelerator, and TTM's own suites, which must go on passing. Writes
-# build/results/TIER.tap (kunit). Without KERNEL builds and takes build/um-debug.
-# SUITES="GLOB...": only these
+# kunit.sh [TIER] - the KUnit suites of the series, in the debug kernel
+# with a look for leaks afterwards, a boot for each of core, DRM helpers and
+# virtual accelerator; and those of TTM, which must go on passing, in the plain
+# kernel. Writes build/results/TIER.tap (kunit).
+#   SUITES="GLOB..."  only these      KERNEL=FILE  in this kernel
 . "$(dirname "$0")/lib.sh"
-kernel=${1:-}
-tier=${2:-kunit}
-if [ -z "$kernel" ]; then
-	"$here/tree.sh"
-	"$here/build-uml.sh" debug
-	kernel=$build/um-debug/linux
-fi
+tier=${1:-kunit}
+kernel_for debug
 read -ra suites <<< "${SUITES:-ualink* drm_ualink* vualink* ttm*}"
 
 script=$build/.kunit-$tier
@@ -22,13 +17,21 @@ for glob in "${suites[@]}"; do
 	name=${glob%%\**}
 	dir=$logs/$tier-$name
 	options=(-k "$glob" -m 1G -t "${KUNIT_TIMEOUT:-600}" -o "$dir")
+	run=$kernel
 	case $name in
-	# these suites provoke warnings on purpose
-	ttm) options+=(-a 'ttm_device_init|ttm_bo_reserve_no_wait_ticket') ;;
+	ttm)
+		# These provoke warnings on purpose, and ttm_device has, in 7.3.4,
+		# a use after free of its own that ends KASAN's and lockdep's work.
+		options+=(-a 'ttm_device_init|ttm_bo_reserve_no_wait_ticket')
+		if [ -z "${KERNEL:-}" ]; then
+			"$here/build-uml.sh" plain
+			run=$build/um-plain/linux
+		fi
+		;;
 	*) options+=(-l) ;;
 	esac
 	status=0
-	"$here/run-uml.sh" "${options[@]}" "$kernel" "$script" > "$dir.log" 2>&1 || status=$?
+	"$here/run-uml.sh" "${options[@]}" "$run" "$script" > "$dir.log" 2>&1 || status=$?
 	n=0
 	while IFS=$'\t' read -r verdict test reason; do
 		n=$((n + 1))

@@ -64,6 +64,17 @@ series_sum() {
 	cat "${series[@]}" /dev/null | sha256sum | cut -d' ' -f1
 }
 
+# kernel_for plain|debug: what is there to run, built when needed; KERNEL=FILE
+# runs that one as it is
+kernel_for() {
+	kernel=${KERNEL:-}
+	[ -z "$kernel" ] || return 0
+	"$here/tree.sh"
+	"$here/build-uml.sh" "$1"
+	# shellcheck disable=SC2034
+	kernel=$build/um-$1/linux
+}
+
 # Only one script at a time builds in or changes what is named $1.
 lock() {
 	local fd

@@ -17,7 +17,7 @@ import os
 import re
 import sys
 
-RESULT = re.compile(r"^( *)(ok|not ok) (\d+)(?: -)? ?(\S*)(?: # SKIP ?(.*))?")
+RESULT = re.compile(r"^( *)(ok|not ok) (\d+)(?: -)? ?(.*?)(?: # SKIP ?(.*))?$")
 PLAN = re.compile(r"^( *)1\.\.(\d+)\s*$")
 SUBTEST = re.compile(r"^( *)# Subtest: (\S+)")
 

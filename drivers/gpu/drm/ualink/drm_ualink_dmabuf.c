@@ -97,11 +97,6 @@ static int dma_buf_op_mmap(struct dma_buf *dma_buf, struct vm_area_struct *vma)
 	return -EOPNOTSUPP;
 }
 
-static int dma_buf_op_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
-{
-	return -EOPNOTSUPP;
-}
-
 static void dma_buf_op_release(struct dma_buf *dma_buf)
 {
 	struct drm_gem_object *obj = dma_buf->priv;
@@ -126,7 +121,7 @@ static const struct dma_buf_ops drm_ualink_dma_buf_ops = {
 	.release = dma_buf_op_release,
 	.begin_cpu_access = dma_buf_op_begin_cpu_access,
 	.mmap = dma_buf_op_mmap,
-	.vmap = dma_buf_op_vmap,
+	/* No vmap: dma_buf_vmap() warns if there is one that fails. */
 };
 
 static struct dma_buf *dma_buf_create(struct drm_ualink_imported *imported)

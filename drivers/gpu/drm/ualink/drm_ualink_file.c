@@ -156,7 +156,7 @@ static struct drm_ualink_record *trim_dead(struct drm_ualink_file *ufile)
 	return oldest;
 }
 
-/* Moves one record of the object to the dead of its file; returns that with a reference, or NULL. */
+/* Moves a record of the object to the dead of its file; returns that with a reference, or NULL. */
 static struct drm_ualink_file *bury_one(struct drm_ualink_imported *imported,
 					enum ualink_death why)
 {

@@ -60,7 +60,8 @@ static void device_set_state(struct ualink_device *udev, enum ualink_device_stat
 {
 	lockdep_assert_held(&udev->lock);
 
-	udev->state = state;
+	/* Pairs with READ_ONCE() in ualink_device_active(). */
+	WRITE_ONCE(udev->state, state);
 	wake_up_all(&udev->wait);
 }
 
@@ -602,6 +603,7 @@ EXPORT_SYMBOL_GPL(ualink_device_id);
  */
 bool ualink_device_active(struct ualink_device *udev)
 {
+	/* Pairs with WRITE_ONCE() in device_set_state(). */
 	return READ_ONCE(udev->state) == UALINK_DEVICE_ACTIVE;
 }
 EXPORT_SYMBOL_GPL(ualink_device_active);

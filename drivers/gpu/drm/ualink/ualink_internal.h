@@ -111,7 +111,7 @@ bool ualink_import_tag_dying(struct ualink_device *udev, u64 tag);
 void ualink_kill_import(struct ualink_import *imp, enum ualink_death why, u32 grace_ms);
 void ualink_kill_session(struct ualink_peer *peer, enum ualink_death why);
 void ualink_kill_rx_revoke(struct ualink_peer *peer, const struct ualink_packet *pkt);
-bool ualink_kill_work(struct ualink_peer *peer);
+void ualink_kill_work(struct ualink_peer *peer);
 
 /* ualink_cache.c */
 int ualink_cache_init(struct ualink_device *udev);

@@ -187,13 +187,13 @@ static void bury_invalidated(struct ualink_peer *peer)
 
 /*
  * From slow_work: takes what is dying out of the page tables, as far as possible
- * now, and sees that it goes on. True if nothing is dying any more.
+ * now, and sees that it goes on.
  */
-bool ualink_kill_work(struct ualink_peer *peer)
+void ualink_kill_work(struct ualink_peer *peer)
 {
 	struct ualink_device *udev = peer->udev;
-	bool clean, any;
 	int ret = 0;
+	bool any;
 
 	spin_lock(&udev->lock);
 	any = invalidate_all(peer);
@@ -204,10 +204,7 @@ bool ualink_kill_work(struct ualink_peer *peer)
 	}
 	if (any && !ret)
 		bury_invalidated(peer);
-	clean = list_empty(&peer->dying);
-	spin_unlock(&udev->lock);
-
-	if (!clean)
+	if (!list_empty(&peer->dying))
 		ualink_peer_kick_slow(peer, msecs_to_jiffies(KILL_RETRY_MS));
-	return clean;
+	spin_unlock(&udev->lock);
 }

@@ -89,10 +89,11 @@ void ualink_peer_stop_all(struct ualink_device *udev)
 	struct ualink_peer *peer;
 	unsigned long id;
 
+	/* In the order in which they queue each other when the device is not active. */
 	xa_for_each(&udev->peers, id, peer) {
-		cancel_work_sync(&peer->rx_work);
-		cancel_delayed_work_sync(&peer->timer);
 		cancel_delayed_work_sync(&peer->slow_work);
+		cancel_delayed_work_sync(&peer->timer);
+		cancel_work_sync(&peer->rx_work);
 	}
 }
 
@@ -230,17 +231,17 @@ void ualink_peer_slow_work(struct work_struct *work)
 	struct ualink_peer *peer = container_of(to_delayed_work(work),
 						struct ualink_peer, slow_work);
 	struct ualink_device *udev = peer->udev;
-	bool clean;
 
 	spin_lock(&udev->lock);
 	if (!peer->gate_wanted && (peer->gate_open || peer->drop_grants))
 		close_gate(peer);
 	spin_unlock(&udev->lock);
 
-	clean = ualink_kill_work(peer);
+	ualink_kill_work(peer);
 
 	spin_lock(&udev->lock);
-	if (clean)
+	/* Asked only now: a session may have ended since. */
+	if (list_empty(&peer->dying))
 		ualink_greeting_cleaned(peer);
 	if (peer->greeting == UALINK_GREETING_OPENING)
 		open_gate(peer);

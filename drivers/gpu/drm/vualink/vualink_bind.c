@@ -276,7 +276,7 @@ static int vualink_bind_flush(struct vualink_bind *bind)
 	struct vualink_vm *vm = bind->vm;
 	int ret;
 
-	if (!bind->flush && list_empty(&bind->garbage))
+	if (!bind->flush && !vm->unflushed && list_empty(&bind->garbage))
 		return 0;
 	ret = vualink_vm_flush(vm, bind->va,
 			       vm->unflushed ? U64_MAX : bind->size,

@@ -63,7 +63,8 @@ struct vualink_bo {
 /**
  * struct vualink_bo_cursor - a walk over the pieces of an object
  *
- * It starts before the first piece. The caller holds the dma_resv lock of the object, or has it pinned.
+ * It starts before the first piece. The caller holds the dma_resv lock of the
+ * object, or has it pinned.
  */
 struct vualink_bo_cursor {
 	/** @bo: the object */

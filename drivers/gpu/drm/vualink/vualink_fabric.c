@@ -73,7 +73,10 @@ static bool vualink_fabric_is_pair(u32 a, u32 b)
 	return a < VUALINK_HW_MAX_IDS && b < VUALINK_HW_MAX_IDS && a != b;
 }
 
-/* Cuts the link between two accelerators. Return: 0, -EINVAL or -ENOMEM. */
+/*
+ * Cuts the link between two accelerators. What is under way arrives.
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
 int vualink_fabric_cut(struct vualink_fabric *fabric, u32 a, u32 b)
 {
 	void *old;

@@ -77,7 +77,7 @@ static struct vualink_ring *vualink_ring_get(struct vualink_hw *dst, u32 src)
 	return ring;
 }
 
-/* Return: whether the ring was empty before. */
+/* Return: whether the message arrived. */
 static bool vualink_ring_deliver(struct vualink_hw *dst, u32 src,
 				 const void *msg)
 {
@@ -89,7 +89,7 @@ static bool vualink_ring_deliver(struct vualink_hw *dst, u32 src,
 		return false;
 	}
 	vualink_ring_push(ring, msg);
-	return vualink_ring_count(ring) == 1;
+	return true;
 }
 
 static void vualink_raise_rx(struct vualink_hw *dst, u32 src)
@@ -367,7 +367,7 @@ static bool vualink_ring_wakes_src(struct vualink_ring *ring)
  * @msg: where its %VUALINK_HW_MSG_SIZE bytes go
  *
  * Does not sleep. After &vualink_hw_irq_ops.rx, call it until the ring is
- * empty: the interrupt comes only for the first message.
+ * empty: messages that arrive at the same time may share an interrupt.
  *
  * Return: 0, or -EAGAIN if the ring is empty.
  */

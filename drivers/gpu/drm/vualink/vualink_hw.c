@@ -315,9 +315,7 @@ static int vualink_hw_gate_show(struct seq_file *m, void *unused)
 {
 	struct vualink_hw *hw = m->private;
 
-	down_read(&hw->link.drain);
 	seq_printf(m, "%*pbl\n", VUALINK_HW_MAX_IDS, hw->gate);
-	up_read(&hw->link.drain);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(vualink_hw_gate);

@@ -169,7 +169,7 @@ struct vualink_hw_fault {
  * across them.
  */
 struct vualink_hw_irq_ops {
-	/** @rx: the ring from accelerator @src went from empty to not empty */
+	/** @rx: one message or more from accelerator @src arrived */
 	void (*rx)(void *data, u32 src);
 	/** @tx: the ring to accelerator @dst, which was full, has room again */
 	void (*tx)(void *data, u32 dst);

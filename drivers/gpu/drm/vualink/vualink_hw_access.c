@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-#include <linux/bitfield.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 

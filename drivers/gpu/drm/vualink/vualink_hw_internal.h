@@ -219,8 +219,8 @@ struct vualink_hw {
 	struct xarray rings;
 
 	/**
-	 * @gate: sources that @link serves. Atomic bit operations; read with
-	 * the @drain of @link held
+	 * @gate: sources that @link serves. Atomic bit operations; accesses
+	 * look at it with the drain of @link held
 	 */
 	DECLARE_BITMAP(gate, VUALINK_HW_MAX_IDS);
 

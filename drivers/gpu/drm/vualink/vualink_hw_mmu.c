@@ -381,17 +381,20 @@ EXPORT_SYMBOL_IF_KUNIT(vualink_hw_npa_flush);
  */
 int vualink_hw_source_gate(struct vualink_hw *hw, u32 src, bool open)
 {
-	int ret = 0;
+	int ret;
 
 	might_sleep();
 	if (src >= VUALINK_HW_MAX_IDS)
 		return -EINVAL;
-	if (!open)
-		ret = vualink_fabric_knob_flush(hw, VUALINK_FLUSH_GATE);
+	if (open) {
+		set_bit(src, hw->gate);
+		return 0;
+	}
+	ret = vualink_fabric_knob_flush(hw, VUALINK_FLUSH_GATE);
 	if (ret)
 		return ret;
 
-	assign_bit(src, hw->gate, open);
+	clear_bit(src, hw->gate);
 	down_write(&hw->link.drain);
 	up_write(&hw->link.drain);
 	return 0;

@@ -52,31 +52,48 @@ static u64 vualink_vram_limit(const struct vualink_vram *vram,
 	return place->lpfn ? min(size, place->lpfn << PAGE_SHIFT) : size;
 }
 
-static int vualink_vram_alloc_page(struct vualink_vram *vram, u64 start, u64 end,
-				   struct list_head *blocks)
+/* A page from one half of a part of VRAM, or from the other if that is full */
+static int vualink_vram_alloc_half(struct vualink_vram *vram, u64 start, u64 end,
+				   bool upper, struct list_head *blocks)
 {
-	if (start == end)
-		return -ENOSPC;
-	return gpu_buddy_alloc_blocks(&vram->mm, start, end, PAGE_SIZE,
-				      PAGE_SIZE, blocks,
-				      GPU_BUDDY_RANGE_ALLOCATION);
+	u64 half = round_down(start + (end - start) / 2, PAGE_SIZE);
+	int ret = -ENOSPC;
+	int i;
+
+	for (i = 0; ret && i < 2; i++, upper = !upper) {
+		if (!upper && half == start)
+			continue;
+		ret = gpu_buddy_alloc_blocks(&vram->mm, upper ? half : start,
+					     upper ? end : half, PAGE_SIZE,
+					     PAGE_SIZE, blocks,
+					     GPU_BUDDY_RANGE_ALLOCATION);
+	}
+	return ret;
 }
 
-/* Takes pages from the lower and the upper half of the range by turns. */
+/* A page from one end of VRAM */
+static int vualink_vram_alloc_end(struct vualink_vram *vram, bool upper,
+				  struct list_head *blocks)
+{
+	return gpu_buddy_alloc_blocks(&vram->mm, 0, vram->base.size, PAGE_SIZE,
+				      PAGE_SIZE, blocks,
+				      upper ? GPU_BUDDY_TOPDOWN_ALLOCATION : 0);
+}
+
+/* Takes pages from below and from above by turns. */
 static int vualink_vram_alloc_scattered(struct vualink_vram *vram, u64 start,
 					u64 end, u64 size,
 					struct list_head *blocks)
 {
-	u64 half = round_down(start + (end - start) / 2, PAGE_SIZE);
+	bool all = !start && end == vram->base.size;
 	bool upper = false;
 	int ret;
 
 	for (; size; size -= PAGE_SIZE, upper = !upper) {
-		ret = vualink_vram_alloc_page(vram, upper ? half : start,
-					      upper ? end : half, blocks);
-		if (ret)
-			ret = vualink_vram_alloc_page(vram, upper ? start : half,
-						      upper ? half : end,
+		if (all)
+			ret = vualink_vram_alloc_end(vram, upper, blocks);
+		else
+			ret = vualink_vram_alloc_half(vram, start, end, upper,
 						      blocks);
 		if (ret) {
 			gpu_buddy_free_list(&vram->mm, blocks, 0);

@@ -45,6 +45,7 @@ struct igt_ualink_cmd {
 struct igt_ualink_fault {
 	uint64_t va;
 	bool write;
+	bool remote;	/* the owner of the memory refused, not the own page tables */
 };
 
 /* Counters that only the driver has; what it does not count is UINT64_MAX. */
@@ -93,6 +94,8 @@ struct igt_ualink_backend {
 	int (*evict_all)(struct igt_ualink *dev);
 	/* optional: as if the accelerator had hung and was reset */
 	int (*reset)(struct igt_ualink *dev);
+	/* optional: the accelerator is not told of revokes, or is again */
+	int (*lose_revokes)(struct igt_ualink *dev, bool lose);
 	/* optional: number of page table entries that it takes to bind a buffer */
 	int (*entries)(struct igt_ualink *dev, uint32_t handle, uint64_t size);
 };
@@ -209,7 +212,10 @@ void igt_ualink_check_words(const uint64_t *words, uint64_t size,
 void igt_ualink_check_range(struct igt_ualink *dev, uint64_t va, uint64_t size,
 			    uint64_t offset, uint32_t seed);
 
-/* Asserts that a load and a store fault, that both are recorded, and no more. */
+/*
+ * Asserts that a load and a store fault in the page tables of @dev itself, that
+ * both are recorded, and no more.
+ */
 void igt_ualink_assert_no_access(struct igt_ualink *dev, uint64_t va);
 /* The same for a store alone. */
 void igt_ualink_assert_no_write(struct igt_ualink *dev, uint64_t va);

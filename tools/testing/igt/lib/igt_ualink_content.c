@@ -191,6 +191,7 @@ static void assert_one_fault(struct igt_ualink *dev, uint64_t va, bool write)
 	igt_assert_eq(dev->backend->read_fault(dev, &fault), 0);
 	igt_assert_eq_u64(fault.va / PAGE, va / PAGE);
 	igt_assert_eq(fault.write, write);
+	igt_assert(!fault.remote);
 	igt_assert_eq(dev->backend->read_fault(dev, &fault), -EAGAIN);
 }
 

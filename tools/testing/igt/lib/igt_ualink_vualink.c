@@ -350,7 +350,57 @@ static int vualink_read_fault(struct igt_ualink *dev,
 	igt_assert_neq_u32(raw.reason, DRM_VUALINK_FAULT_INTERNAL);
 	fault->va = raw.va;
 	fault->write = raw.flags & DRM_VUALINK_FAULT_WRITE;
+	fault->remote = raw.reason == DRM_VUALINK_FAULT_REFUSED ||
+			raw.reason == DRM_VUALINK_FAULT_LINK;
 	return 0;
+}
+
+/* Writes to a knob of the fabric of the accelerator's pod. */
+static int fabric_write(struct igt_ualink *dev, const char *knob,
+			const char *text)
+{
+	char path[128], link[256], *pod, *end;
+	struct stat st;
+	ssize_t len;
+	FILE *file;
+	bool ok;
+
+	if (fstat(dev->fd, &st))
+		return -errno;
+
+	/* the parent device is called vualink.POD.ID */
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/device",
+		 major(st.st_rdev), minor(st.st_rdev));
+	len = readlink(path, link, sizeof(link) - 1);
+	if (len < 0)
+		return -errno;
+	link[len] = 0;
+	pod = strstr(link, "vualink.");
+	end = strrchr(link, '.');
+	igt_assert(pod && end > pod + strlen("vualink."));
+	*end = 0;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/vualink/%.64s/%.16s",
+		 pod + strlen("vualink."), knob);
+	file = fopen(path, "w");
+	if (!file)
+		return -errno;
+
+	ok = fputs(text, file) >= 0;
+	return fclose(file) || !ok ? -errno : 0;
+}
+
+/* As it is on the wire. */
+#define MSG_REVOKE	0x14
+
+static int vualink_lose_revokes(struct igt_ualink *dev, bool lose)
+{
+	char rule[64] = "off";
+
+	if (lose)
+		snprintf(rule, sizeof(rule), "type=%u dst=%u", MSG_REVOKE,
+			 dev->node->info.id);
+	return fabric_write(dev, "drop", rule);
 }
 
 static int vualink_entries(struct igt_ualink *dev, uint32_t handle, uint64_t size)
@@ -380,5 +430,6 @@ const struct igt_ualink_backend igt_ualink_vualink = {
 	.stats = vualink_stats,
 	.evict_all = vualink_evict_all,
 	.reset = vualink_reset,
+	.lose_revokes = vualink_lose_revokes,
 	.entries = vualink_entries,
 };

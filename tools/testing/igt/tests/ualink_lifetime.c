@@ -407,7 +407,7 @@ static void reimport(struct igt_ualink_pod *pod)
 	struct igt_ualink_pair pair;
 
 	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 11);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 50; i++) {
 		igt_ualink_pair_free_far(&pair);
 		pair.far = igt_ualink_import_bo(pair.importer, pair.handle);
 		igt_ualink_check_pattern(pair.far, 11);

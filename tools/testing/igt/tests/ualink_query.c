@@ -80,78 +80,93 @@ static struct drm_gem_ualink_query device_query(void *data)
 }
 
 /* A call that is refused has not written anything. */
-static void refuse(struct igt_ualink_pod *pod, struct drm_gem_ualink_query arg,
-		   int err)
+static void refuse(struct igt_ualink_scene *scene,
+		   struct drm_gem_ualink_query arg, int err)
 {
 	unsigned char data[1024], untouched[1024];
-	struct igt_ualink_scene scene;
 
 	memset(data, 0xa5, sizeof(data));
 	memset(untouched, 0xa5, sizeof(untouched));
 	if (!arg.data_ptr)
 		arg.data_ptr = (uintptr_t)data;
 
-	igt_ualink_scene_init(&scene, pod);
-	igt_assert_eq(query(scene.pair.exporter, arg), -err);
+	igt_assert_eq(query(scene->pair.exporter, arg), -err);
 	igt_assert(!memcmp(data, untouched, sizeof(data)));
-	igt_ualink_assert_unchanged(&scene);
-	igt_ualink_scene_fini(&scene);
+	igt_ualink_assert_unchanged(scene);
 }
 
 static void bad_kind(struct igt_ualink_pod *pod)
 {
 	struct drm_gem_ualink_query arg = device_query(NULL);
+	struct igt_ualink_scene scene;
 
+	igt_ualink_scene_init(&scene, pod);
 	arg.kind = DRM_UALINK_QUERY_IMPORTERS + 1;
-	refuse(pod, arg, EINVAL);
+	refuse(&scene, arg, EINVAL);
 	arg.kind = UINT32_MAX;
-	refuse(pod, arg, EINVAL);
+	refuse(&scene, arg, EINVAL);
+	igt_ualink_scene_fini(&scene);
 }
 
 static void bad_flags(struct igt_ualink_pod *pod)
 {
 	struct drm_gem_ualink_query arg = device_query(NULL);
+	struct igt_ualink_scene scene;
 
+	igt_ualink_scene_init(&scene, pod);
 	for (arg.flags = 1; arg.flags; arg.flags <<= 1)
-		refuse(pod, arg, EINVAL);
+		refuse(&scene, arg, EINVAL);
+	igt_ualink_scene_fini(&scene);
 }
 
 static void bad_pad(struct igt_ualink_pod *pod)
 {
 	struct drm_gem_ualink_query arg = device_query(NULL);
+	struct igt_ualink_scene scene;
 
+	igt_ualink_scene_init(&scene, pod);
 	arg.pad = 1;
-	refuse(pod, arg, EINVAL);
+	refuse(&scene, arg, EINVAL);
+	igt_ualink_scene_fini(&scene);
 }
 
 static void bad_arg(struct igt_ualink_pod *pod)
 {
 	struct drm_gem_ualink_query arg = device_query(NULL);
+	struct igt_ualink_scene scene;
 
+	igt_ualink_scene_init(&scene, pod);
 	arg.arg = 1;
 	for (arg.kind = 0; arg.kind < DRM_UALINK_QUERY_IMPORTERS; arg.kind++)
-		refuse(pod, arg, EINVAL);
+		refuse(&scene, arg, EINVAL);
+	igt_ualink_scene_fini(&scene);
 }
 
 static void bad_stride(struct igt_ualink_pod *pod)
 {
 	static const uint32_t strides[] = { 0, 1, 2, 3, 5, 127, UINT32_MAX };
 	struct drm_gem_ualink_query arg = device_query(NULL);
+	struct igt_ualink_scene scene;
 
+	igt_ualink_scene_init(&scene, pod);
 	for (size_t i = 0; i < ARRAY_SIZE(strides); i++) {
 		arg.stride = strides[i];
-		refuse(pod, arg, EINVAL);
+		refuse(&scene, arg, EINVAL);
 	}
+	igt_ualink_scene_fini(&scene);
 }
 
 static void bad_pointer(struct igt_ualink_pod *pod)
 {
 	struct drm_gem_ualink_query arg = device_query(NULL);
+	struct igt_ualink_scene scene;
 
+	igt_ualink_scene_init(&scene, pod);
 	arg.data_ptr = 8;
-	refuse(pod, arg, EFAULT);
+	refuse(&scene, arg, EFAULT);
 	arg.data_ptr = UINT64_MAX - 7;
-	refuse(pod, arg, EFAULT);
+	refuse(&scene, arg, EFAULT);
+	igt_ualink_scene_fini(&scene);
 }
 
 static void bad_handle(struct igt_ualink_pod *pod)
@@ -161,10 +176,13 @@ static void bad_handle(struct igt_ualink_pod *pod)
 		.count = 1,
 		.stride = sizeof(uint32_t),
 	};
+	struct igt_ualink_scene scene;
 
-	refuse(pod, arg, ENOENT);
+	igt_ualink_scene_init(&scene, pod);
+	refuse(&scene, arg, ENOENT);
 	arg.arg = UINT32_MAX;
-	refuse(pod, arg, ENOENT);
+	refuse(&scene, arg, ENOENT);
+	igt_ualink_scene_fini(&scene);
 }
 
 static void two_calls(struct igt_ualink_pod *pod)

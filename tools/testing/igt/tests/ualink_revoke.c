@@ -47,6 +47,9 @@
  *
  * SUBTEST: three-nodes
  * Description: One revoke reaches the importers on all accelerators.
+ *
+ * SUBTEST: deaf-importer
+ * Description: An importer that never hears of the revoke is cut off by the exporter, until it does.
  */
 #include <string.h>
 
@@ -416,6 +419,52 @@ static void three_nodes(struct igt_ualink_pod *pod)
 	igt_ualink_close(c);
 }
 
+/* The owner of the memory refuses the access: the importer's page tables still have it. */
+static void assert_refused_by_owner(struct igt_ualink *dev, uint64_t va)
+{
+	struct igt_ualink_fault fault;
+	uint64_t word;
+
+	igt_assert_eq(__igt_ualink_read(dev, va, &word, sizeof(word)), -EFAULT);
+	igt_assert_eq(dev->backend->read_fault(dev, &fault), 0);
+	igt_assert_eq_u64(fault.va, va);
+	igt_assert(fault.remote);
+}
+
+static void deaf_importer(struct igt_ualink_pod *pod)
+{
+	struct drm_ualink_device_info before, now;
+	struct igt_ualink_pair pair, other;
+	struct drm_ualink_import_info info;
+
+	igt_require(pod->nodes[1].backend->lose_revokes);
+	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 18);
+	igt_ualink_pair_init(&other, &pod->nodes[0], &pod->nodes[1], SIZE, 19);
+	igt_ualink_check_pattern(pair.far, 18);
+	igt_ualink_device_info(pair.exporter, &before);
+
+	igt_assert_eq(pair.importer->backend->lose_revokes(pair.importer, true), 0);
+	igt_ualink_revoke(pair.own);
+
+	/* the pages are free, and their place in the segment is not */
+	igt_ualink_fill_pattern(pair.own, 20);
+	for (uint64_t at = 0; at < SIZE; at += PAGE)
+		assert_refused_by_owner(pair.importer, pair.far->va + at);
+	igt_ualink_check_pattern(pair.own, 20);
+	igt_ualink_device_info(pair.exporter, &now);
+	igt_assert_eq_u64(now.exports, before.exports - 1);
+	igt_assert_eq_u64(now.npa_quarantined, before.npa_quarantined + SIZE);
+	igt_assert(igt_ualink_import_info(pair.importer, pair.handle, &info));
+	igt_assert_eq_u32(info.death, DRM_UALINK_ALIVE);
+
+	igt_assert_eq(pair.importer->backend->lose_revokes(pair.importer, false), 0);
+	igt_ualink_wait_death(pair.importer, pair.handle, DRM_UALINK_DEATH_REVOKED);
+	igt_ualink_assert_no_access(pair.importer, pair.far->va);
+	igt_ualink_check_pattern(other.far, 19);
+	igt_ualink_pair_fini(&other);
+	igt_ualink_pair_fini(&pair);
+}
+
 static const struct igt_ualink_test tests[] = {
 	{ "ioctl",
 	  "When REVOKE returns, no importer reaches the memory, and each cost two messages.",
@@ -456,6 +505,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "three-nodes",
 	  "One revoke reaches the importers on all accelerators.",
 	  three_nodes },
+	{ "deaf-importer",
+	  "An importer that never hears of the revoke is cut off by the exporter, until it does.",
+	  deaf_importer },
 };
 
 int igt_main()

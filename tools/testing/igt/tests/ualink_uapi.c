@@ -19,7 +19,7 @@
  * Description: Handles that name no object are refused.
  *
  * SUBTEST: export-list-without-count
- * Description: A list of no ids is refused.
+ * Description: A list of no ids, and ids without a list, are refused.
  *
  * SUBTEST: export-list-too-long
  * Description: A list of more ids than there can be is refused.
@@ -154,6 +154,7 @@ static void export_list_without_count(struct igt_ualink_pod *pod)
 	uint32_t id = pod->nodes[1].info.id;
 
 	refuse_list(pod, (uintptr_t)&id, 0, EINVAL);
+	refuse_list(pod, 0, 1, EINVAL);
 }
 
 static void export_list_too_long(struct igt_ualink_pod *pod)
@@ -177,7 +178,7 @@ static void export_list_bad_id(struct igt_ualink_pod *pod)
 static void export_list_bad_pointer(struct igt_ualink_pod *pod)
 {
 	refuse_list(pod, NO_ADDRESS, 1, EFAULT);
-	refuse_list(pod, 0, 1, EFAULT);
+	refuse_list(pod, 0, 1, EINVAL);
 	refuse_list(pod, UINT64_MAX - 3, 1, EFAULT);
 }
 
@@ -415,7 +416,7 @@ static const struct igt_ualink_test tests[] = {
 	  "Handles that name no object are refused.",
 	  export_bad_handle },
 	{ "export-list-without-count",
-	  "A list of no ids is refused.",
+	  "A list of no ids, and ids without a list, are refused.",
 	  export_list_without_count },
 	{ "export-list-too-long",
 	  "A list of more ids than there can be is refused.",

@@ -115,7 +115,7 @@ static void step_allocate(struct node *node, struct answer *answer)
 	node->plain_va = accel_bind(accel, node->plain, SIZE);
 	write_pattern(node, node->own_va, 1);
 	write_pattern(node, node->plain_va, 9);
-	say(answer, "allocates 2 x 4 MiB of VRAM, no two pages side by side; fills both");
+	say(answer, "allocates 2 x 4 MiB of VRAM in scattered pages, and fills them");
 }
 
 static void step_export(struct node *node, struct answer *answer)
@@ -124,7 +124,7 @@ static void step_export(struct node *node, struct answer *answer)
 
 	must(accel_export(&node->accel, node->own, node->handle));
 	must(accel_export(&node->accel, node->own, again));
-	say(answer, "exports one of them: pinned, one range of NPA, a handle of 128 bits");
+	say(answer, "exports one: pinned, one NPA range, a handle of 128 bits");
 	if (memcmp(node->handle, again, sizeof(again)))
 		refute(answer, "the same object has two handles");
 }
@@ -133,7 +133,7 @@ static void step_send(struct node *node, struct answer *answer)
 {
 	if (write(node->handle_out, node->handle, sizeof(node->handle)) != 16)
 		die_errno("write", errno);
-	say(answer, "sends the 16 bytes of the handle through a pipe");
+	say(answer, "sends the handle, 16 bytes, through a pipe");
 }
 
 static void step_import(struct node *node, struct answer *answer)
@@ -148,14 +148,14 @@ static void step_import(struct node *node, struct answer *answer)
 	must(accel_fd_to_handle(accel, fd, &node->far));
 	close(fd);
 	node->far_va = accel_bind(accel, node->far, SIZE);
-	say(answer, "imports %c's handle and maps it in its GPU virtual addresses",
+	say(answer, "imports %c's handle and maps the memory in its page tables",
 	    other(node));
 }
 
 static void step_load(struct node *node, struct answer *answer)
 {
-	say(answer, "loads 4 MiB of %c's memory through the fabric: as %c wrote them",
-	    other(node), other(node));
+	say(answer, "loads 4 MiB of %c's memory: what %c wrote", other(node),
+	    other(node));
 	if (!read_pattern(node, node->far_va, other(node), 1))
 		refute(answer, "the content is not what the owner wrote");
 }
@@ -163,12 +163,12 @@ static void step_load(struct node *node, struct answer *answer)
 static void step_store(struct node *node, struct answer *answer)
 {
 	write_pattern(node, node->far_va, 2);
-	say(answer, "stores 4 MiB to %c's memory through the fabric", other(node));
+	say(answer, "stores 4 MiB to %c's memory", other(node));
 }
 
 static void step_see(struct node *node, struct answer *answer)
 {
-	say(answer, "finds in its own VRAM what %c stored: all 4 MiB", other(node));
+	say(answer, "finds in its own VRAM what %c stored", other(node));
 	if (!read_pattern(node, node->own_va, other(node), 2))
 		refute(answer, "the content is not what the other one stored");
 }
@@ -193,7 +193,7 @@ static void step_add(struct node *node, struct answer *answer)
 	}
 	for (int i = 0; i < ADDS; i += 10)
 		must(accel_run(&node->accel, cmds, 10));
-	say(answer, "adds 1 to the word %d times, atomically, while the other does too",
+	say(answer, "adds 1 to that word %d times, while the other does too",
 	    ADDS);
 }
 
@@ -219,8 +219,8 @@ static void step_evict(struct node *node, struct answer *answer)
 	/* an action of debugfs that is done by reading it */
 	must(accel_debugfs_read(&node->accel, "evict_vram"));
 	after = vram_used(&node->accel);
-	say(answer, "evicts all of its VRAM: %" PRIu64 " MiB go, the %" PRIu64
-	    " MiB that are exported stay", (before - after) >> 20, SIZE >> 20);
+	say(answer, "evicts its VRAM: %" PRIu64 " MiB go, the exported %" PRIu64
+	    " MiB stay", (before - after) >> 20, SIZE >> 20);
 	if (before - after < SIZE)
 		refute(answer, "nothing was evicted");
 	else if (after < SIZE)
@@ -259,7 +259,7 @@ static void step_free(struct node *node, struct answer *answer)
 			break;
 		usleep(1000);
 	}
-	say(answer, "frees its exported memory, which takes it from %c before anybody gets it",
+	say(answer, "frees the exported memory, and so revokes it from %c",
 	    other(node));
 	if (now.exports >= before.exports)
 		refute(answer, "the export does not end");
@@ -304,8 +304,7 @@ static void step_fault(struct node *node, struct answer *answer)
 	int error;
 
 	error = accel_load(&node->accel, node->far_va, &value, sizeof(value));
-	say(answer, "loads from it: the job ends with \"%s\", a fault is recorded",
-	    strerror(error));
+	say(answer, "loads from it: \"%s\", and a fault record", strerror(error));
 	if (error != EFAULT)
 		refute(answer, "the access did not fail");
 	else if (accel_fault(&node->accel, &fault) || fault.va != node->far_va)
@@ -314,7 +313,7 @@ static void step_fault(struct node *node, struct answer *answer)
 
 static void step_live(struct node *node, struct answer *answer)
 {
-	say(answer, "lives, works on, and still shares its own memory");
+	say(answer, "lives, and still shares its own memory");
 	if (!read_pattern(node, node->plain_va, node->name, 9))
 		refute(answer, "its own memory has lost its content");
 	else if (!read_pattern(node, node->own_va, other(node), 3))
@@ -407,21 +406,38 @@ static void start(struct actor *actor, char name, const struct accel *accel,
 	accel_open(&actor->accel);
 }
 
+/* Since the device was made. */
 struct counters {
 	uint64_t messages;
-	uint64_t entries;
+	uint64_t greeting;	/* those of them that make a session */
+	uint64_t accesses;	/* of one accelerator to memory of another */
+	uint64_t entries;	/* of page tables, written */
 };
 
-static struct counters read_counters(struct actor *actor)
+static void add_counters(struct actor *actor, struct counters *sum)
 {
+	static const char * const greeting[] = {
+		"sent_HELLO", "sent_HELLO_ACK", "sent_READY", "sent_READY_ACK",
+	};
 	struct drm_ualink_device_info info;
 
 	accel_info(&actor->accel, &info);
-	return (struct counters) {
-		.messages = info.msgs_sent,
-		.entries = accel_counter(&actor->accel, "hw/hw_stats",
-					 "pte_writes"),
-	};
+	sum->messages += info.msgs_sent;
+	for (int i = 0; i < 4; i++)
+		sum->greeting += accel_counter(&actor->accel, "ualink/counters",
+					       greeting[i]);
+	sum->accesses += accel_counter(&actor->accel, "hw/hw_stats", "npa_in");
+	sum->entries += accel_counter(&actor->accel, "hw/hw_stats", "pte_writes");
+}
+
+/* Of both accelerators. */
+static struct counters read_counters(struct actor *actors)
+{
+	struct counters sum = {};
+
+	for (int i = 0; i < 2; i++)
+		add_counters(&actors[i], &sum);
+	return sum;
 }
 
 static void send_step(struct actor *actor, char step)
@@ -448,67 +464,62 @@ static void print_count(uint64_t value)
 		printf("        -");
 }
 
-static void print_line(char who, const char *text, const struct counters *before,
-		       const struct counters *after)
+static void print_line(char who, const char *text)
 {
-	uint64_t messages = 0, entries = 0;
-
-	for (int i = 0; i < 2; i++) {
-		messages += after[i].messages - before[i].messages;
-		entries += after[i].entries - before[i].entries;
-	}
-	printf("%3u  %c  %-74s", ++step_number, who, text);
-	print_count(messages);
-	print_count(entries);
-	printf("\n");
+	printf("%4u  %c  %-62s", ++step_number, who, text);
 }
 
-static void look(struct actor *actors, struct counters *counters)
+static void print_cost(const struct counters *before, const struct counters *after)
 {
-	for (int i = 0; i < 2; i++)
-		counters[i] = read_counters(&actors[i]);
+	uint64_t greeting = after->greeting - before->greeting;
+
+	print_count(after->messages - before->messages - greeting);
+	print_count(after->accesses - before->accesses);
+	print_count(after->entries - before->entries);
+	printf("\n");
+	if (greeting)
+		printf("         (and, since they never met before, %" PRIu64
+		       " messages to greet each other)\n", greeting);
+	fflush(stdout);
 }
 
 /* One actor does one step. */
 static void play(struct actor *actors, int who, char step)
 {
-	struct counters before[2], after[2];
+	struct counters before = read_counters(actors), after;
 	struct answer answer;
 
-	look(actors, before);
 	send_step(&actors[who], step);
 	receive_answer(&actors[who], &answer);
-	look(actors, after);
-	print_line('A' + who, answer.text, before, after);
+	after = read_counters(actors);
+	print_line('A' + who, answer.text);
+	print_cost(&before, &after);
 }
 
 /* Both do the same step at the same time. */
 static void play_both(struct actor *actors, char step)
 {
-	struct counters before[2], after[2];
+	struct counters before = read_counters(actors), after;
 	struct answer answer[2];
 
-	look(actors, before);
 	for (int i = 0; i < 2; i++)
 		send_step(&actors[i], step);
 	for (int i = 0; i < 2; i++)
 		receive_answer(&actors[i], &answer[i]);
-	look(actors, after);
-	print_line('A', answer[0].text, before, before);
-	print_line('B', answer[1].text, before, after);
+	after = read_counters(actors);
+	printf("%4u  A  %s\n", ++step_number, answer[0].text);
+	print_line('B', answer[1].text);
+	print_cost(&before, &after);
 }
 
 static void print_header(const struct actor *actors)
 {
-	printf("\n");
 	for (int i = 0; i < 2; i++)
-		printf("  %c: process %d with accelerator %u (%s), export granularity %"
-		       PRIu64 " KiB\n", 'A' + i, actors[i].pid,
-		       actors[i].accel.info.id, actors[i].accel.path,
-		       (uint64_t)actors[i].accel.info.granularity >> 10);
-	printf("\n%87s %8s\n", "", "page");
-	printf("%87s %8s\n", "messages", "table");
-	printf("%3s  %-3s%-74s %8s %8s\n", "", "who", "what", "on fabric", "writes");
+		printf("  %c is process %d, with accelerator %u (%s)\n", 'A' + i,
+		       actors[i].pid, actors[i].accel.info.id,
+		       actors[i].accel.path);
+	printf("\n%71s %8s %8s %8s\n", "", "fabric", "fabric", "PTEs");
+	printf("%71s %8s %8s %8s\n", "", "messages", "accesses", "written");
 }
 
 /* Nothing may be left, and no outdated translation may have been used. */
@@ -553,19 +564,43 @@ static void join(struct actor *actor)
 	all_good &= WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-static const char script[][2] = {
-	/* who: A, B or * for both at the same time; and what */
-	"*a", "*x", "*s", "*i",
-	"*l", "*w", "*v",
-	"A0", "*+", "A=",
-	"*e", "*W", "*V",
-	"Af", "BE", "Bq", "BF", "BL",
-	"*.",
+/*
+ * Who does what: A, B, or * for both at the same time. A text is the heading of
+ * what follows.
+ */
+static const char * const script[] = {
+	"Share", "Aa", "Ba", "Ax", "Bx", "As", "Bs", "Ai", "Bi",
+	"Load and store", "Al", "Aw", "Bv", "Bl", "Bw", "Av",
+	"Atomics", "A0", "*+", "A=",
+	"Memory pressure", "Ae", "AW", "BV", "Be", "BW", "AV",
+	"Take back", "Af", "BE", "Bq", "BF", "BL",
+	"End", "A.", "B.",
 };
+
+static void play_script(struct actor *actors)
+{
+	for (size_t i = 0; i < sizeof(script) / sizeof(script[0]) && all_good; i++) {
+		const char *line = script[i];
+
+		if (strlen(line) > 2)
+			printf("%s\n", line);
+		else if (line[0] == '*')
+			play_both(actors, line[1]);
+		else
+			play(actors, line[0] - 'A', line[1]);
+	}
+}
+
+/* Heartbeats would be counted as if they were part of a step. */
+static void set_heartbeat(struct actor *actor, uint64_t ms)
+{
+	must(accel_tunable_write(&actor->accel, "heartbeat_ms", ms));
+}
 
 static void demonstrate(const struct accel *accels)
 {
 	struct actor actors[2];
+	uint64_t heartbeat[2];
 	int pipes[2][2];
 
 	if (pipe(pipes[0]) || pipe(pipes[1]))
@@ -573,17 +608,18 @@ static void demonstrate(const struct accel *accels)
 	step_number = 0;
 	start(&actors[0], 'A', &accels[0], pipes[1][0], pipes[0][1]);
 	start(&actors[1], 'B', &accels[1], pipes[0][0], pipes[1][1]);
-	print_header(actors);
-
-	for (size_t i = 0; i < sizeof(script) / sizeof(script[0]) && all_good; i++) {
-		if (script[i][0] == '*')
-			play_both(actors, script[i][1]);
-		else
-			play(actors, script[i][0] - 'A', script[i][1]);
+	for (int i = 0; i < 2; i++) {
+		must(accel_tunable_read(&actors[i].accel, "heartbeat_ms",
+					&heartbeat[i]));
+		set_heartbeat(&actors[i], 3600 * 1000);
 	}
 
+	print_header(actors);
+	play_script(actors);
 	print_end(actors);
+
 	for (int i = 0; i < 2; i++) {
+		set_heartbeat(&actors[i], heartbeat[i]);
 		join(&actors[i]);
 		close(pipes[i][0]);
 		close(pipes[i][1]);
@@ -608,7 +644,8 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	for (unsigned int i = 0; i < count && all_good; i += n) {
 		n = pod_size(&accels[i], count - i);
-		printf("%sPod %u: %u accelerators\n", pods ? "\n" : "", pods, n);
+		printf("%sPod %u has %u accelerators%s\n", pods ? "\n" : "", pods, n,
+		       n > 2 ? ", of which two play" : "");
 		pods++;
 		if (n < 2) {
 			printf("  which is too few to share anything\n");

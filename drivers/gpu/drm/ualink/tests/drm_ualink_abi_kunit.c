@@ -23,8 +23,8 @@ struct abi_struct {
 	size_t count;
 };
 
-#define FIELD(type, member) \
-	{ #member, offsetof(struct type, member), sizeof_field(struct type, member) }
+#define FIELD(type, ...) \
+	{ #__VA_ARGS__, offsetof(struct type, __VA_ARGS__), sizeof_field(struct type, __VA_ARGS__) }
 
 #define STRUCT(type, bytes) \
 	{ #type, sizeof(struct type), bytes, type##_fields, ARRAY_SIZE(type##_fields) }
@@ -129,7 +129,7 @@ static const struct abi_struct abi_structs[] = {
 	STRUCT(drm_gem_ualink_import, 56),
 	STRUCT(drm_gem_ualink_revoke, 8),
 	STRUCT(drm_gem_ualink_query, 32),
-	STRUCT(drm_ualink_device_info, 144),
+	STRUCT(drm_ualink_device_info, 152),
 	STRUCT(drm_ualink_peer_info, 48),
 	STRUCT(drm_ualink_export_info, 40),
 	STRUCT(drm_ualink_import_info, 48),

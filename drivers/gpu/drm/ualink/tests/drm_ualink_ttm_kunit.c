@@ -290,8 +290,8 @@ static void ttm_no_evict(struct kunit *test)
 	struct ttm_place place;
 
 	drm_ualink_npa_place(&place, TEST_PL_NPA);
-	KUNIT_EXPECT_FALSE(test, ttm_resource_intersects(&t->bdev, bo->resource, &place,
-							 TEST_SIZE));
+	KUNIT_EXPECT_FALSE(test, t->man->func->intersects(t->man, bo->resource, &place,
+							  TEST_SIZE));
 	dma_resv_lock(bo->base.resv, NULL);
 	KUNIT_EXPECT_FALSE(test, test_funcs.eviction_valuable(bo, &place));
 	KUNIT_EXPECT_FALSE(test, test_funcs.eviction_valuable(bo, NULL));

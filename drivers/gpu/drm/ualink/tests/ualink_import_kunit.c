@@ -135,6 +135,26 @@ static void import_is_kept_for_a_while(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p.pod, UALINK_MSG_RELEASE), 1);
 }
 
+static void import_is_kept_until_pressure(struct kunit *test)
+{
+	struct pair p = make_pair(test);
+	struct shrinker *shrinker = p.a->udev->shrinker;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = 2 };
+	int i;
+
+	ualink_mock_tune(p.pod, UALINK_CACHE_MS, 60000);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), SHRINK_EMPTY);
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), SHRINK_STOP);
+	for (i = 0; i < 3; i++)
+		ualink_mock_close(ualink_mock_get(p.a, ualink_mock_export(p.b)));
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), 3);
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), 2);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), 1);
+	UALINK_MOCK_EXPECT(test, p.b->udev->nr_grants == 1);
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), 1);
+	expect_nothing_left(&p);
+}
+
 /* What is kept is given up without anybody being asked. */
 static void import_that_is_kept_is_revoked(struct kunit *test)
 {
@@ -383,6 +403,7 @@ static void import_of_own(struct kunit *test)
 
 	obj = ualink_mock_get(p.a, fixed);
 	ualink_device_deactivate(p.a->udev);
+	UALINK_MOCK_EXPECT(test, obj->deaths == 1);
 	KUNIT_EXPECT_EQ(test, obj->why, UALINK_DEATH_LOCAL_RESET);
 	ualink_mock_expect_clean(p.a);
 	KUNIT_EXPECT_EQ(test, ualink_device_activate(p.a->udev), 0);
@@ -434,6 +455,23 @@ static void import_refuses_window(struct kunit *test)
 	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_end(async));
 }
 
+/* Less is granted than was asked for, although the answer says that all is well. */
+static void import_refuses_less(struct kunit *test)
+{
+	struct pair p = make_pair(test);
+	struct ualink_mock_async *async;
+	struct ualink_packet rsp;
+
+	ualink_mock_rule(p.pod, UALINK_MOCK_DROP, UALINK_MSG_IMPORT_RSP, p.b->id, p.a->id,
+			 UALINK_MOCK_ANY);
+	async = ualink_mock_import_begin_with(p.a, p.mem, UALINK_MOCK_RW, 0);
+	UALINK_MOCK_EXPECT(test, ualink_mock_last(p.pod, UALINK_MSG_IMPORT_RSP, &rsp));
+	rsp.import_rsp.access = UALINK_ACCESS_READ;
+	ualink_mock_inject_packet(p.pod, &rsp);
+	KUNIT_EXPECT_PTR_EQ(test, ualink_mock_import_end(async), ERR_PTR(-EACCES));
+	expect_nothing_left(&p);
+}
+
 static void import_needs_member(struct kunit *test)
 {
 	struct pair p = make_pair(test);
@@ -446,19 +484,21 @@ static void import_needs_member(struct kunit *test)
 }
 
 static struct kunit_case ualink_import_cases[] = {
-	KUNIT_CASE(import_costs_two),
+	KUNIT_CASE_SLOW(import_costs_two),
 	KUNIT_CASE(import_is_kept),
 	KUNIT_CASE(import_is_kept_for_a_while),
+	KUNIT_CASE(import_is_kept_until_pressure),
 	KUNIT_CASE(import_that_is_kept_is_revoked),
 	KUNIT_CASE(import_respects_access),
 	KUNIT_CASE(import_is_shared_while_pending),
 	KUNIT_CASE(import_does_not_share_refusal),
-	KUNIT_CASE(import_many_at_once),
+	KUNIT_CASE_SLOW(import_many_at_once),
 	KUNIT_CASE_PARAM(import_is_abandoned, late_gen_params),
 	KUNIT_CASE_PARAM(import_is_tried_again, late_gen_params),
 	KUNIT_CASE(import_is_interrupted),
 	KUNIT_CASE(import_of_own),
 	KUNIT_CASE_PARAM(import_refuses_window, window_gen_params),
+	KUNIT_CASE(import_refuses_less),
 	KUNIT_CASE(import_needs_member),
 	{}
 };

