@@ -112,12 +112,13 @@ struct drm_vualink_get_param {
  * struct drm_vualink_bo_create - argument of %DRM_IOCTL_VUALINK_BO_CREATE
  *
  * The object is filled with zeros. Objects in VRAM are moved to system memory
- * and back as others need the space.
+ * and back as others need the space. One that finds no room now begins in system
+ * memory.
  *
  * Errors beyond the common ones:
  *
  * %-ENOSPC
- *	Neither free VRAM nor enough of it that can be taken from others.
+ *	It is larger than VRAM, or than what the CPU can reach of it.
  */
 struct drm_vualink_bo_create {
 	/** @size: in: bytes, a multiple of %DRM_VUALINK_PARAM_BO_ALIGN */

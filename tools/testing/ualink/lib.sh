@@ -3,7 +3,7 @@
 # lib.sh - paths, messages, git and TAP for the scripts of this folder.
 # Sourced by them, never run.
 set -euo pipefail
-export LC_ALL=C
+export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 # what the make above, or the user, means for another build
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ARCH LLVM CROSS_COMPILE KBUILD_OUTPUT KCFLAGS O W C V M CHECK CF
 

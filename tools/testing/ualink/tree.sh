@@ -93,7 +93,8 @@ make_base() {
 	git_plain -C "$new" tag base HEAD
 	mkdir "$new/.git/ualink"
 	echo "$want" > "$new/.git/ualink/source"
-	rm -rf "$tree"
+	# bisect's clone shares the objects of the old one
+	rm -rf "$tree" "$build/bisect/linux"
 	mv "$new" "$tree"
 }
 

@@ -158,12 +158,11 @@ static int imports_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(imports);
 
-/* Milliseconds since the greeting began that made the present session; 0 if none did. */
 static unsigned int session_age(const struct ualink_peer *peer)
 {
-	if (ualink_peer_is_self(peer) || !ualink_peer_has_session(peer))
+	if (!ualink_peer_has_session(peer))
 		return 0;
-	return jiffies_to_msecs(jiffies - peer->greeting_start);
+	return jiffies_to_msecs(jiffies - peer->session_start);
 }
 
 static void print_peer(struct seq_file *m, const struct ualink_peer *peer)

@@ -208,6 +208,7 @@ void ualink_greeting_opened(struct ualink_peer *peer)
 	memcpy(peer->session, peer->pending, sizeof(peer->session));
 	ualink_greeting_abort(peer);
 	peer->last_request = 0;
+	peer->session_start = jiffies;
 	peer->last_heard = jiffies;
 	peer->suspect_revoke = false;
 	peer->sessions++;

@@ -7,6 +7,8 @@
  * finds the ring full waits in a buffer of the peer.
  */
 
+#include <linux/ktime.h>
+
 #include "ualink_internal.h"
 #include "ualink_trace.h"
 
@@ -145,6 +147,33 @@ static bool flush_replies(struct ualink_peer *peer)
 	return true;
 }
 
+/* One request at a time tells how long an answer takes, if it is not repeated meanwhile. */
+static void rtt_begin(struct ualink_peer *peer, const struct ualink_req *req)
+{
+	if (peer->rtt_request)
+		return;
+	peer->rtt_request = req->id;
+	peer->rtt_begin_ns = ktime_get_ns();
+}
+
+static void rtt_cancel(struct ualink_peer *peer, const struct ualink_req *req)
+{
+	if (req->id == peer->rtt_request)
+		peer->rtt_request = 0;
+}
+
+static void rtt_end(struct ualink_peer *peer, const struct ualink_req *req)
+{
+	u64 rtt;
+
+	if (req->id != peer->rtt_request)
+		return;
+	rtt = ktime_get_ns() - peer->rtt_begin_ns;
+	if (!peer->rtt_min_ns || rtt < peer->rtt_min_ns)
+		peer->rtt_min_ns = rtt;
+	peer->rtt_request = 0;
+}
+
 static bool send_new_request(struct ualink_peer *peer, struct ualink_req *req)
 {
 	req->id = peer->last_request + 1;
@@ -156,6 +185,7 @@ static bool send_new_request(struct ualink_peer *peer, struct ualink_req *req)
 	peer->last_request = req->id;
 	req->first_sent = req->last_sent;
 	list_move_tail(&req->link, &peer->sent);
+	rtt_begin(peer, req);
 	ualink_timer_arm(peer);
 	return true;
 }
@@ -204,6 +234,7 @@ void ualink_tx_cancel(struct ualink_peer *peer, struct ualink_req *req)
 	if (!req->type)
 		return;
 
+	rtt_cancel(peer, req);
 	if (req->id && req->type == UALINK_MSG_REVOKE)
 		peer->nr_sent_revokes--;
 	else if (req->id)
@@ -220,9 +251,12 @@ struct ualink_req *ualink_tx_find(struct ualink_peer *peer, u8 type, u64 id)
 	lockdep_assert_held(&peer->udev->lock);
 
 	/* At most UALINK_WINDOW, and the oldest is the one most often answered. */
-	list_for_each_entry(req, &peer->sent, link)
-		if (req->id == id)
-			return req->type == type ? req : NULL;
+	list_for_each_entry(req, &peer->sent, link) {
+		if (req->id != id)
+			continue;
+		rtt_end(peer, req);
+		return req->type == type ? req : NULL;
+	}
 	return NULL;
 }
 
@@ -273,6 +307,7 @@ void ualink_tx_retry(struct ualink_peer *peer)
 		req = list_first_entry(&peer->sent, struct ualink_req, link);
 		if (ualink_age(req->last_sent) < patience || send_request(peer, req))
 			return;
+		rtt_cancel(peer, req);
 		list_move_tail(&req->link, &peer->sent);
 		ualink_count(peer->udev, UALINK_COUNT_RETRIES);
 	}
@@ -295,6 +330,7 @@ void ualink_tx_session_ended(struct ualink_peer *peer)
 	peer->nr_sent = 0;
 	peer->nr_sent_revokes = 0;
 	peer->last_request = 0;
+	peer->rtt_request = 0;
 	list_for_each_entry_safe(req, next, &old, link) {
 		req->id = 0;
 		if (req->type == UALINK_MSG_IMPORT_REQ) {

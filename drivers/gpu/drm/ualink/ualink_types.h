@@ -297,12 +297,13 @@ struct ualink_peer {
 	/*
 	 * jiffies: last message of the present session; begin and last sending
 	 * of the greeting (or birth of a challenge that no greeting of ours
-	 * waits for); first READY; begin of SUSPECT
+	 * waits for); first READY; begin of the session; begin of SUSPECT
 	 */
 	unsigned long last_heard;
 	unsigned long greeting_start;
 	unsigned long greeting_sent;
 	unsigned long ready_since;
+	unsigned long session_start;
 	unsigned long suspect_since;
 	/* SUSPECT because of a REVOKE: only its acknowledgment ends that */
 	bool suspect_revoke;
@@ -323,6 +324,9 @@ struct ualink_peer {
 	u64 replies_lost;
 	/* Smallest round trip seen, ns; 0 for none */
 	u64 rtt_min_ns;
+	/* Request that is being timed, 0 for none, and when it was sent */
+	u64 rtt_request;
+	u64 rtt_begin_ns;
 };
 
 /*
@@ -355,7 +359,7 @@ enum ualink_counter {
 	UALINK_COUNT_NAKS_SENT,
 	UALINK_COUNT_IGNORED,		/* late, duplicate or unknown messages */
 	UALINK_COUNT_RETRIES,		/* requests sent again */
-	UALINK_COUNT_REPLIES_LOST,	/* answers dropped: the peer asks, but does not empty its ring */
+	UALINK_COUNT_REPLIES_LOST,	/* answers dropped: the peer does not empty its ring */
 	UALINK_COUNT_REVOKE_TIMEOUTS,	/* importers that did not answer in time */
 	UALINK_COUNT_FLUSHES,		/* of the link TLB */
 	UALINK_COUNT_FLUSHES_FAILED,

@@ -175,6 +175,31 @@ static void vualink_bind_free(struct vualink_bind *bind)
 		kfree(bind->vmas[i]);
 }
 
+/* What the exporter grants. The object is not dead: it has just been validated. */
+static int vualink_bind_check_access(struct vualink_bind *bind)
+{
+	struct drm_gem_object *obj = &bind->bo->tbo.base;
+	struct drm_ualink_window window;
+
+	if (!drm_ualink_gem_is_import(obj))
+		return 0;
+	drm_ualink_gem_window(obj, &window);
+	if (bind->pte_flags & VUALINK_PTE_WRITE && !(window.access & UALINK_ACCESS_WRITE))
+		return -EACCES;
+	return 0;
+}
+
+static int vualink_bind_validate(struct vualink_bind *bind)
+{
+	int ret;
+
+	if (!bind->bo)
+		return 0;
+	ret = vualink_bo_validate(bind->bo, true);
+	return ret ?: vualink_bind_check_access(bind);
+}
+
+/* Locks all that it concerns, and brings the new object to its place. */
 static int vualink_bind_lock(struct vualink_bind *bind, struct drm_exec *exec)
 {
 	struct drm_gpuvm *gpuvm = &bind->vm->base;
@@ -192,6 +217,10 @@ static int vualink_bind_lock(struct vualink_bind *bind, struct drm_exec *exec)
 			ret = drm_gpuvm_sm_unmap_exec_lock(gpuvm, exec, bind->va,
 							   bind->size);
 		drm_exec_retry_on_contention(exec);
+		if (ret)
+			break;
+		/* Here and not later, as TTM may lock what it evicts. */
+		ret = vualink_bind_validate(bind);
 		if (ret)
 			break;
 	}
@@ -225,31 +254,11 @@ static int vualink_bind_split(struct vualink_bind *bind)
 	return ret;
 }
 
-/* What the exporter grants. The object is not dead: it has just been validated. */
-static int vualink_bind_check_access(struct vualink_bind *bind)
-{
-	struct drm_gem_object *obj = &bind->bo->tbo.base;
-	struct drm_ualink_window window;
-
-	if (!drm_ualink_gem_is_import(obj))
-		return 0;
-	drm_ualink_gem_window(obj, &window);
-	if (bind->pte_flags & VUALINK_PTE_WRITE && !(window.access & UALINK_ACCESS_WRITE))
-		return -EACCES;
-	return 0;
-}
-
 static int vualink_bind_prepare(struct vualink_bind *bind)
 {
 	int ret;
 
 	if (bind->bo) {
-		ret = vualink_bo_validate(bind->bo, true);
-		if (ret)
-			return ret;
-		ret = vualink_bind_check_access(bind);
-		if (ret)
-			return ret;
 		ret = vualink_vm_populate(bind->vm, bind->va, bind->bo,
 					  bind->map.map.gem.offset, bind->size);
 		if (ret)
@@ -344,6 +353,7 @@ static int vualink_bind_run(struct vualink_bind *bind)
 static int vualink_bind(struct vualink_bind *bind)
 {
 	struct vualink_vm *vm = bind->vm;
+	u32 tries = 0;
 	int ret;
 
 	INIT_LIST_HEAD(&bind->garbage);
@@ -351,8 +361,11 @@ static int vualink_bind(struct vualink_bind *bind)
 	if (ret)
 		return ret;
 	ret = vualink_bind_alloc(bind);
-	if (!ret)
-		ret = vualink_bind_run(bind);
+	if (!ret) {
+		do {
+			ret = vualink_bind_run(bind);
+		} while (vualink_vm_try_again(ret, &tries));
+	}
 	vualink_bind_free(bind);
 	if (!vm->unflushed)
 		drm_gpuvm_bo_deferred_cleanup(&vm->base);

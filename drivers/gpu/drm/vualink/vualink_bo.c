@@ -266,20 +266,23 @@ void vualink_bo_put(struct vualink_bo *bo)
 	drm_gem_object_put(&bo->tbo.base);
 }
 
+/* What finds no room in VRAM now is brought there when it is used. */
 static int vualink_bo_init(struct vualink_bo *bo, struct dma_resv *resv)
 {
 	struct vualink_device *vdev = to_vualink(bo->tbo.base.dev);
 	bool kernel = bo->kind == VUALINK_BO_TABLE;
 	struct ttm_operation_ctx ctx = { .interruptible = !kernel };
-	struct ttm_place place;
+	struct ttm_place places[2] = {
+		[1] = { .mem_type = TTM_PL_SYSTEM, .flags = TTM_PL_FLAG_FALLBACK },
+	};
 	struct ttm_placement placement = {
-		.num_placement = 1,
-		.placement = &place,
+		.num_placement = bo->kind == VUALINK_BO_VRAM ? 2 : 1,
+		.placement = places,
 	};
 	int ret;
 
 	bo->tbo.bdev = &vdev->ttm;
-	vualink_bo_place(bo, &place);
+	vualink_bo_place(bo, &places[0]);
 	ret = ttm_bo_init_reserved(&vdev->ttm, &bo->tbo,
 				   vualink_bo_ttm_type(bo), &placement, 1, &ctx, NULL, resv,
 				   vualink_bo_destroy);

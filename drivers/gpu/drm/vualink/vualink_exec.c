@@ -23,9 +23,6 @@
 #include "vualink_job.h"
 #include "vualink_vm.h"
 
-/* Attempts to bring all of a VM to VRAM, when others want it at the same time */
-#define VUALINK_EXEC_TRIES	4
-
 /**
  * struct vualink_exec_sync - a syncobj to be signalled
  * @syncobj: a reference
@@ -270,6 +267,7 @@ static void vualink_exec_signal_syncs(struct vualink_exec *exec,
 
 /* Submission */
 
+/* Locks all that is mapped, and brings it to its place. */
 static int vualink_exec_lock(struct vualink_exec *exec, struct drm_exec *locks)
 {
 	struct drm_gpuvm *gpuvm = &exec->job->vm->base;
@@ -282,6 +280,10 @@ static int vualink_exec_lock(struct vualink_exec *exec, struct drm_exec *locks)
 			break;
 		ret = drm_gpuvm_prepare_objects(gpuvm, locks, 1);
 		drm_exec_retry_on_contention(locks);
+		if (ret)
+			break;
+		/* Here and not later, as TTM may lock what it evicts. */
+		ret = drm_gpuvm_validate(gpuvm, locks);
 		if (ret)
 			break;
 	}
@@ -337,8 +339,6 @@ static int vualink_exec_try_submit(struct vualink_exec *exec)
 		      DRM_EXEC_IGNORE_DUPLICATES, 0);
 	ret = vualink_exec_lock(exec, &locks);
 	if (!ret)
-		ret = drm_gpuvm_validate(&exec->job->vm->base, &locks);
-	if (!ret)
 		ret = vualink_exec_add_kernel_fences(exec, &locks);
 	if (!ret)
 		vualink_exec_push(exec, &locks);
@@ -348,12 +348,12 @@ static int vualink_exec_try_submit(struct vualink_exec *exec)
 
 static int vualink_exec_submit(struct vualink_exec *exec)
 {
-	int ret, try = 0;
+	u32 tries = 0;
+	int ret;
 
-	/* TTM may give up because another one has locked what it would evict. */
 	do {
 		ret = vualink_exec_try_submit(exec);
-	} while (ret == -ENOSPC && ++try < VUALINK_EXEC_TRIES);
+	} while (vualink_vm_try_again(ret, &tries));
 	return ret;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
+#include <linux/delay.h>
 #include <linux/dma-resv.h>
 #include <linux/err.h>
 #include <linux/slab.h>
@@ -237,6 +238,18 @@ void vualink_vm_kill_bo(struct vualink_bo *bo)
 }
 
 /* Bringing them back */
+
+#define VUALINK_VM_TRIES	6
+
+/*
+ * Whether to try again what failed with @ret. TTM gives up, with -ENOSPC, when
+ * others have locked what it would evict; they are done soon.
+ */
+bool vualink_vm_try_again(int ret, u32 *tries)
+{
+	return ret == -ENOSPC && ++*tries < VUALINK_VM_TRIES &&
+	       !msleep_interruptible(1 << *tries);
+}
 
 /* Writes the entries of all mappings of an object in a VM. */
 static int vualink_vm_rebind(struct vualink_vm *vm, struct drm_gpuvm_bo *vm_bo)

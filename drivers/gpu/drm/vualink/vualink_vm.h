@@ -96,6 +96,7 @@ struct vualink_vm *vualink_vm_get(struct vualink_vm *vm);
 void vualink_vm_put(struct vualink_vm *vm);
 void vualink_vm_reset_done(struct vualink_vm *vm);
 
+bool vualink_vm_try_again(int ret, u32 *tries);
 int vualink_vm_evict(struct vualink_bo *bo);
 void vualink_vm_kill_bo(struct vualink_bo *bo);
 int vualink_vm_flush_all(struct vualink_device *vdev);

@@ -48,6 +48,12 @@ struct igt_ualink_fault {
 	bool remote;	/* the owner of the memory refused, not the own page tables */
 };
 
+enum igt_ualink_loss {
+	IGT_UALINK_LOSE_NOTHING,
+	IGT_UALINK_LOSE_REVOKES,	/* it is not told that exports end */
+	IGT_UALINK_LOSE_ANSWERS,	/* nobody answers its imports */
+};
+
 /* Counters that only the driver has; what it does not count is UINT64_MAX. */
 struct igt_ualink_stats {
 	uint64_t stale;		/* uses of an outdated TLB entry, must be 0 */
@@ -94,8 +100,8 @@ struct igt_ualink_backend {
 	int (*evict_all)(struct igt_ualink *dev);
 	/* optional: as if the accelerator had hung and was reset */
 	int (*reset)(struct igt_ualink *dev);
-	/* optional: the accelerator is not told of revokes, or is again */
-	int (*lose_revokes)(struct igt_ualink *dev, bool lose);
+	/* optional: messages to the accelerator that get lost from now on */
+	int (*lose)(struct igt_ualink *dev, enum igt_ualink_loss what);
 	/* optional: number of page table entries that it takes to bind a buffer */
 	int (*entries)(struct igt_ualink *dev, uint32_t handle, uint64_t size);
 };

@@ -13,8 +13,7 @@
 #include <xf86drm.h>
 
 #include "igt.h"
-#include "igt_ualink.h"
-#include "vualink_drm.h"
+#include "igt_ualink_vualink.h"
 
 #define MAX_CMDS	64
 
@@ -390,15 +389,17 @@ static int fabric_write(struct igt_ualink *dev, const char *knob,
 	return fclose(file) || !ok ? -errno : 0;
 }
 
-/* As it is on the wire. */
-#define MSG_REVOKE	0x14
-
-static int vualink_lose_revokes(struct igt_ualink *dev, bool lose)
+static int vualink_lose(struct igt_ualink *dev, enum igt_ualink_loss what)
 {
+	/* types of messages, as they are on the wire */
+	static const unsigned int types[] = {
+		[IGT_UALINK_LOSE_REVOKES] = 0x14,
+		[IGT_UALINK_LOSE_ANSWERS] = 0x11,
+	};
 	char rule[64] = "off";
 
-	if (lose)
-		snprintf(rule, sizeof(rule), "type=%u dst=%u", MSG_REVOKE,
+	if (what != IGT_UALINK_LOSE_NOTHING)
+		snprintf(rule, sizeof(rule), "type=%u dst=%u", types[what],
 			 dev->node->info.id);
 	return fabric_write(dev, "drop", rule);
 }
@@ -430,6 +431,57 @@ const struct igt_ualink_backend igt_ualink_vualink = {
 	.stats = vualink_stats,
 	.evict_all = vualink_evict_all,
 	.reset = vualink_reset,
-	.lose_revokes = vualink_lose_revokes,
+	.lose = vualink_lose,
 	.entries = vualink_entries,
 };
+
+/* --------------------------------------------------- calls to be refused */
+
+int igt_vualink_call(struct igt_vualink_scene *scene, unsigned long request,
+		     void *arg)
+{
+	return vualink_ioctl(scene->dev->fd, request, arg);
+}
+
+void igt_vualink_refuse(struct igt_vualink_scene *scene, unsigned long request,
+			void *arg, int err)
+{
+	igt_assert_eq(igt_vualink_call(scene, request, arg), -err);
+}
+
+uint64_t igt_vualink_param(struct igt_vualink_scene *scene, uint32_t which)
+{
+	struct drm_vualink_get_param arg = { .param = which };
+
+	igt_assert_eq(igt_vualink_call(scene, DRM_IOCTL_VUALINK_GET_PARAM, &arg),
+		      0);
+	return arg.value;
+}
+
+void igt_vualink_scene_init(struct igt_vualink_scene *scene,
+			    const struct igt_ualink_pod *pod)
+{
+	struct drm_vualink_vm_create vm = {};
+
+	igt_require(pod->nodes[0].backend == &igt_ualink_vualink);
+	scene->dev = igt_ualink_open(&pod->nodes[0]);
+	scene->bo = igt_ualink_bo_create(scene->dev, IGT_VUALINK_SCENE_SIZE, 0);
+	igt_ualink_fill_pattern(scene->bo, 1);
+	scene->bo_vm_id = to_vualink(scene->dev)->vm_id;
+	igt_assert_eq(igt_vualink_call(scene, DRM_IOCTL_VUALINK_VM_CREATE, &vm),
+		      0);
+	scene->vm_id = vm.vm_id;
+	vualink_stats(scene->dev, &scene->stats);
+}
+
+void igt_vualink_scene_fini(struct igt_vualink_scene *scene)
+{
+	struct igt_ualink_stats stats;
+
+	vualink_stats(scene->dev, &stats);
+	igt_assert_eq_u64(stats.vram_used, scene->stats.vram_used);
+	igt_assert_eq_u64(stats.pte_writes, scene->stats.pte_writes);
+	igt_ualink_check_pattern(scene->bo, 1);
+	igt_ualink_bo_destroy(scene->bo);
+	igt_ualink_close(scene->dev);
+}

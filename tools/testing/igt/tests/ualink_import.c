@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /**
- * TEST: UALink memory sharing: what IMPORT refuses
+ * TEST: UALink memory sharing: IMPORT
  * Category: Core
  * Mega feature: General Core features
  * Sub-category: uapi
  * Functionality: ualink
  * Feature: ualink
- * Description: What IMPORT refuses, and that it changes nothing.
+ * Description: What IMPORT refuses, that it changes nothing, and how long it waits.
  * Test category: uapi
  *
  * SUBTEST: import-bad-flags
@@ -26,14 +26,26 @@
  *
  * SUBTEST: import-without-descriptor
  * Description: An import fails cleanly when no file descriptor is free.
+ *
+ * SUBTEST: timeout
+ * Description: Without an answer an import fails in the time given, and then works at once.
+ *
+ * SUBTEST: signal
+ * Description: A signal ends the wait for an answer, and then the import works at once.
+ *
+ * SUBTEST: killed-while-waiting
+ * Description: A process that waits for an answer can be killed, and nothing is left of it.
  */
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
 
 #include "igt.h"
 #include "igt_ualink.h"
 
-IGT_TEST_DESCRIPTION("What IMPORT refuses, and that it changes nothing.");
+IGT_TEST_DESCRIPTION("What IMPORT refuses, that it changes nothing, and how long it waits.");
 
 #define SIZE		IGT_UALINK_SCENE_SIZE
 
@@ -191,6 +203,107 @@ static void import_without_descriptor(struct igt_ualink_pod *pod)
 	igt_ualink_scene_fini(&scene);
 }
 
+/* ------------------------------------------------------ without an answer */
+
+/* Shares @own, which is not imported yet, with @dev, who does not get answers. */
+struct silence {
+	struct igt_ualink_pair pair;
+	struct igt_ualink *dev;
+};
+
+static void silence_begin(struct silence *silence, struct igt_ualink_pod *pod)
+{
+	igt_require(pod->nodes[1].backend->lose);
+	igt_ualink_warm_up(&pod->nodes[0], &pod->nodes[1]);
+	igt_ualink_pair_init(&silence->pair, &pod->nodes[0], &pod->nodes[1],
+			     SIZE, 4);
+	igt_ualink_pair_free_far(&silence->pair);
+	silence->dev = silence->pair.importer;
+	igt_assert_eq(silence->dev->backend->lose(silence->dev,
+						  IGT_UALINK_LOSE_ANSWERS), 0);
+}
+
+/* With answers again, the same import works. */
+static void silence_end(struct silence *silence)
+{
+	igt_assert_eq(silence->dev->backend->lose(silence->dev,
+						  IGT_UALINK_LOSE_NOTHING), 0);
+	silence->pair.far = igt_ualink_import_bo(silence->dev,
+						 silence->pair.handle);
+	igt_ualink_check_pattern(silence->pair.far, 4);
+	igt_ualink_pair_fini(&silence->pair);
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static void timeout(struct igt_ualink_pod *pod)
+{
+	struct drm_gem_ualink_import arg = { .timeout_ms = 300, .fd = -1 };
+	struct silence silence;
+	double start, took;
+
+	silence_begin(&silence, pod);
+	memcpy(arg.handle, silence.pair.handle, sizeof(arg.handle));
+	start = seconds();
+	igt_assert_eq(__igt_ualink_import(silence.dev->fd, &arg), -ETIMEDOUT);
+	took = seconds() - start;
+	igt_assert_eq(arg.fd, -1);
+	igt_assert_f(took > 0.25 && took < 5, "it took %g s\n", took);
+	silence_end(&silence);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+static void signal_(struct igt_ualink_pod *pod)
+{
+	const struct itimerval in_a_while = { .it_value.tv_usec = 200000 };
+	struct drm_gem_ualink_import arg = { .timeout_ms = 20000, .fd = -1 };
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct silence silence;
+	double start;
+
+	silence_begin(&silence, pod);
+	memcpy(arg.handle, silence.pair.handle, sizeof(arg.handle));
+	igt_assert_eq(sigaction(SIGALRM, &action, NULL), 0);
+	start = seconds();
+	igt_assert_eq(setitimer(ITIMER_REAL, &in_a_while, NULL), 0);
+	igt_assert_eq(ioctl(silence.dev->fd, DRM_IOCTL_GEM_UALINK_IMPORT, &arg), -1);
+	igt_assert_eq(errno, EINTR);
+	igt_assert_eq(arg.fd, -1);
+	igt_assert(seconds() - start < 5);
+	silence_end(&silence);
+}
+
+static void killed_while_waiting(struct igt_ualink_pod *pod)
+{
+	struct drm_gem_ualink_import arg = { .timeout_ms = 60000 };
+	struct silence silence;
+	double start;
+
+	silence_begin(&silence, pod);
+	memcpy(arg.handle, silence.pair.handle, sizeof(arg.handle));
+	igt_fork(child, 1) {
+		struct igt_ualink *dev = igt_ualink_open(&pod->nodes[1]);
+
+		__igt_ualink_import(dev->fd, &arg);
+	}
+	usleep(300000);
+	start = seconds();
+	igt_kill_children(SIGKILL);
+	igt_assert_neq(__igt_waitchildren(), 0);
+	igt_assert(seconds() - start < 5);
+	silence_end(&silence);
+}
+
 static const struct igt_ualink_test tests[] = {
 	{ "import-bad-flags",
 	  "Each undefined flag is refused.",
@@ -210,6 +323,15 @@ static const struct igt_ualink_test tests[] = {
 	{ "import-without-descriptor",
 	  "An import fails cleanly when no file descriptor is free.",
 	  import_without_descriptor },
+	{ "timeout",
+	  "Without an answer an import fails in the time given, and then works at once.",
+	  timeout },
+	{ "signal",
+	  "A signal ends the wait for an answer, and then the import works at once.",
+	  signal_ },
+	{ "killed-while-waiting",
+	  "A process that waits for an answer can be killed, and nothing is left of it.",
+	  killed_while_waiting },
 };
 
 int igt_main()

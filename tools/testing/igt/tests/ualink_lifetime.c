@@ -44,10 +44,15 @@
  *
  * SUBTEST: importer-killed
  * Description: When an importer is killed, its grants come back and others go on.
+ *
+ * SUBTEST: namespaces
+ * Description: A process in namespaces of its own imports like any other.
  */
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "igt.h"
 #include "igt_ualink.h"
@@ -503,6 +508,47 @@ static void importer_killed(struct igt_ualink_pod *pod)
 	igt_ualink_pair_fini(&pair);
 }
 
+static void import_and_write(const struct igt_ualink_node *node,
+			     const uint8_t *handle)
+{
+	struct igt_ualink *dev = igt_ualink_open(node);
+	struct igt_ualink_bo *far = igt_ualink_import_bo(dev, handle);
+
+	igt_ualink_check_pattern(far, 14);
+	igt_ualink_fill_pattern(far, 15);
+	igt_ualink_bo_destroy(far);
+	igt_ualink_close(dev);
+}
+
+static void namespaces(struct igt_ualink_pod *pod)
+{
+	static const int others[] = {
+		CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWUTS, CLONE_NEWNS,
+	};
+	struct igt_ualink_pair pair;
+
+	igt_require(!access("/proc/self/ns/pid", F_OK));
+	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 14);
+	igt_fork(child, 1) {
+		int status;
+
+		igt_assert_eq(unshare(CLONE_NEWPID), 0);
+		for (int i = 0; i < 4; i++)
+			igt_assert(!unshare(others[i]) || errno == EINVAL);
+		/* the child of this one is the first in its pid namespace */
+		if (!fork()) {
+			igt_assert_eq(getpid(), 1);
+			import_and_write(&pod->nodes[1], pair.handle);
+			exit(0);
+		}
+		igt_assert(wait(&status) > 0);
+		igt_assert_eq(status, 0);
+	}
+	igt_waitchildren();
+	igt_ualink_check_pattern(pair.own, 15);
+	igt_ualink_pair_fini(&pair);
+}
+
 static const struct igt_ualink_test tests[] = {
 	{ "export-only",
 	  "Memory that was exported and never imported is given back.",
@@ -540,6 +586,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "importer-killed",
 	  "When an importer is killed, its grants come back and others go on.",
 	  importer_killed },
+	{ "namespaces",
+	  "A process in namespaces of its own imports like any other.",
+	  namespaces },
 };
 
 int igt_main()

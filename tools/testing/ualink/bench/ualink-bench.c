@@ -26,11 +26,15 @@
  *	trip is what a first import takes longer than the next one. Without such
  *	a delay the CPU that plays all of the accelerators is what is measured:
  *	revoke_N_us.
+ * import_p999_vs_median, export_p999_vs_median
+ *	The slowest one in a thousand, of first imports and of exports, against
+ *	the median. On a busy machine this is mostly the machine's.
  * bytes_per_export
  *	Growth of slab and vmalloc memory by 100 000 EXPORTs of objects that were
  *	there before.
  * bytes_per_grant
- *	Growth of the slab of grants, by 10 000 of them. Needs slab_nomerge.
+ *	Growth of the slab of grants, by 10 000 of them. Needs slab_nomerge. (The
+ *	hash table that finds them, 8 to 16 bytes each, is in no slab.)
  */
 #include <errno.h>
 #include <inttypes.h>

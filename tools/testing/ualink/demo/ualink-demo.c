@@ -309,6 +309,8 @@ static void step_fault(struct node *node, struct answer *answer)
 		refute(answer, "the access did not fail");
 	else if (accel_fault(&node->accel, &fault) || fault.va != node->far_va)
 		refute(answer, "no fault was recorded at this address");
+	else if (fault.reason != DRM_VUALINK_FAULT_UNMAPPED)
+		refute(answer, "its own page tables still have the memory");
 }
 
 static void step_live(struct node *node, struct answer *answer)

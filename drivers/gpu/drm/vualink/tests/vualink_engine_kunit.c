@@ -471,33 +471,65 @@ static void engine_copies_both_ways(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix_stat(a, stale) + fix_stat(b, stale), 0);
 }
 
-#define ADDS	200
+#define ADDS		400
+#define ADD_JOBS	50
+
+static const struct vualink_hw_cmd *add_cmds(struct kunit *test, u64 olds)
+{
+	struct vualink_hw_cmd *cmds;
+	u32 i;
+
+	cmds = kunit_kcalloc(test, ADDS, sizeof(*cmds), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, cmds);
+	for (i = 0; i < ADDS; i++)
+		cmds[i] = (struct vualink_hw_cmd) {
+			.op = VUALINK_HW_ATOMIC_ADD,
+			.dst = VA,
+			.src = olds ? olds + i * 8 : 0,
+			.value = 1,
+		};
+	return cmds;
+}
+
+/* Two accelerators, and a word of the first that both can reach at VA */
+static u64 add_setup(struct kunit *test, struct fix_gpu *gpus[2])
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	u64 sum;
+
+	gpus[0] = fix_gpu(test, fabric, 0, FIX_VRAM);
+	gpus[1] = fix_gpu(test, fabric, 1, FIX_VRAM);
+	sum = map_pages(gpus[0], VA, 1);
+	fix_share(gpus[0], SZ_1M, sum, gpus[1], VA);
+	return sum;
+}
 
 static void engine_adds_are_atomic(struct kunit *test)
 {
-	struct vualink_fabric *fabric = fix_fabric(test);
-	struct fix_gpu *gpus[2] = {
-		fix_gpu(test, fabric, 0, FIX_VRAM),
-		fix_gpu(test, fabric, 1, FIX_VRAM),
-	};
-	u64 sum = map_pages(gpus[0], VA, 1), seqno[2], olds[2], old;
-	unsigned long *seen = kunit_kzalloc(test, BITS_TO_LONGS(2 * ADDS) *
-					    sizeof(long), GFP_KERNEL);
-	struct vualink_hw_cmd *cmds;
-	u32 i, j;
+	const struct vualink_hw_cmd *cmds = add_cmds(test, 0);
+	struct fix_gpu *gpus[2];
+	u64 sum = add_setup(test, gpus), last[2];
+	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, seen);
-	fix_share(gpus[0], SZ_1M, sum, gpus[1], VA);
+	/* Many, as two that are not atomic seldom meet. */
+	for (i = 0; i < 2 * ADD_JOBS; i++)
+		last[i % 2] = fix_submit(gpus[i % 2], 1, cmds, ADDS);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, 0, fix_wait(gpus[i], last[i]).error);
+	KUNIT_EXPECT_EQ(test, *word(gpus[0], sum), 2 * ADD_JOBS * ADDS);
+}
+
+static void engine_adds_tell_what_was(struct kunit *test)
+{
+	DECLARE_BITMAP(seen, 2 * ADDS) = {};
+	struct fix_gpu *gpus[2];
+	u64 sum = add_setup(test, gpus), seqno[2], olds[2], old;
+	u32 i;
+
 	for (i = 0; i < 2; i++) {
 		olds[i] = map_pages(gpus[i], VA + SZ_1M, 1);
-		cmds = kunit_kcalloc(test, ADDS, sizeof(*cmds), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, cmds);
-		for (j = 0; j < ADDS; j++)
-			cmds[j] = (struct vualink_hw_cmd) {
-				.op = VUALINK_HW_ATOMIC_ADD, .dst = VA,
-				.src = VA + SZ_1M + j * 8, .value = 1,
-			};
-		seqno[i] = fix_submit(gpus[i], 1, cmds, ADDS);
+		seqno[i] = fix_submit(gpus[i], 1, add_cmds(test, VA + SZ_1M),
+				      ADDS);
 	}
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_EQ(test, 0, fix_wait(gpus[i], seqno[i]).error);
@@ -649,6 +681,7 @@ static struct kunit_case vualink_engine_cases[] = {
 	KUNIT_CASE(engine_crash_loses_jobs),
 	KUNIT_CASE(engine_copies_both_ways),
 	KUNIT_CASE(engine_adds_are_atomic),
+	KUNIT_CASE(engine_adds_tell_what_was),
 	KUNIT_CASE(engine_crosses_flushes),
 	KUNIT_CASE(engine_never_sees_reused_memory),
 	{}

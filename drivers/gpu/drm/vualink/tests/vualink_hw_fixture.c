@@ -111,14 +111,14 @@ static void fix_gpu_release(void *data)
 	spin_unlock_irqrestore(&gpu->lock, flags);
 }
 
-struct fix_gpu *fix_gpu(struct kunit *test, struct vualink_fabric *fabric,
-			u32 id, u64 vram)
+struct fix_gpu *fix_gpu_shift(struct kunit *test, struct vualink_fabric *fabric,
+			      u32 id, u64 vram, u32 shift)
 {
 	struct vualink_hw_params params = {
 		.fabric = fabric,
 		.irq = &fix_irq,
 		.id = id,
-		.segment_shift = FIX_SHIFT,
+		.segment_shift = shift,
 		.vram_size = vram,
 	};
 	struct fix_gpu *gpu = kunit_kzalloc(test, sizeof(*gpu), GFP_KERNEL);
@@ -135,6 +135,12 @@ struct fix_gpu *fix_gpu(struct kunit *test, struct vualink_fabric *fabric,
 	KUNIT_ASSERT_EQ(test, 0,
 			kunit_add_action_or_reset(test, fix_gpu_release, gpu));
 	return gpu;
+}
+
+struct fix_gpu *fix_gpu(struct kunit *test, struct vualink_fabric *fabric,
+			u32 id, u64 vram)
+{
+	return fix_gpu_shift(test, fabric, id, vram, FIX_SHIFT);
 }
 
 void fix_gpu_destroy(struct fix_gpu *gpu)

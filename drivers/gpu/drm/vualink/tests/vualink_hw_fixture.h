@@ -77,6 +77,8 @@ struct fix_gpu {
 };
 
 struct vualink_fabric *fix_fabric(struct kunit *test);
+struct fix_gpu *fix_gpu_shift(struct kunit *test, struct vualink_fabric *fabric,
+			      u32 id, u64 vram, u32 shift);
 struct fix_gpu *fix_gpu(struct kunit *test, struct vualink_fabric *fabric,
 			u32 id, u64 vram);
 void fix_gpu_destroy(struct fix_gpu *gpu);

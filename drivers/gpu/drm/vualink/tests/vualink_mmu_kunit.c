@@ -229,21 +229,35 @@ static void mmu_bad_root_faults(struct kunit *test)
 static void mmu_offset_beyond_segment_faults(struct kunit *test)
 {
 	struct vualink_fabric *fabric = fix_fabric(test);
-	struct vualink_hw_params params;
-	struct fix_gpu *owner = fix_gpu(test, fabric, 1, FIX_VRAM);
+	struct fix_gpu *owner = fix_gpu_shift(test, fabric, 1, FIX_VRAM, 21);
 	struct fix_gpu *gpu = fix_gpu(test, fabric, 0, FIX_VRAM);
 
-	/* The owner is made anew with a segment of 2 MiB, at the same place. */
-	params = *vualink_hw_params(owner->hw);
-	vualink_hw_destroy(owner->hw);
-	params.segment_shift = 21;
-	owner->hw = vualink_hw_create(&params);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, owner->hw);
 	fix_share(owner, SZ_2M - SZ_4K, 0, gpu, VA);
 	fix_share(owner, SZ_2M, 0, gpu, VA + SZ_4K);
 	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, SZ_4K, 1).error);
 	expect_fault(test, fix_fill(gpu, 1, VA + SZ_4K, 4, 1),
 		     VUALINK_HW_FAULT_NPA, VA + SZ_4K, true);
+}
+
+/* An NPA may name an id that does not exist, and does not fit in 32 bits. */
+static void mmu_id_beyond_pod_faults(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *owner = fix_gpu_shift(test, fabric, 5, FIX_VRAM, 12);
+	struct fix_gpu *gpu = fix_gpu_shift(test, fabric, 0, FIX_VRAM, 12);
+	u64 page = fix_page(owner);
+
+	fix_map_npa(owner, 0, page | FIX_RW, 0);
+	KUNIT_ASSERT_EQ(test, 0, vualink_hw_source_gate(owner->hw, 0, true));
+	fix_map(gpu, 1, VA, 5 << 12 | FIX_RW | NPA, 0);
+	fix_map(gpu, 1, VA + SZ_4K, (5 + BIT_ULL(32)) << 12 | FIX_RW | NPA, 0);
+	fix_map(gpu, 1, VA + SZ_8K, 1024 << 12 | FIX_RW | NPA, 0);
+	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, SZ_4K, 0x01010101).error);
+	expect_fault(test, fix_fill(gpu, 1, VA + SZ_4K, 4, 2),
+		     VUALINK_HW_FAULT_LINK, VA + SZ_4K, true);
+	expect_fault(test, fix_fill(gpu, 1, VA + SZ_8K, 4, 2),
+		     VUALINK_HW_FAULT_LINK, VA + SZ_8K, true);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 1, SZ_4K));
 }
 
 /* Permissions */
@@ -624,6 +638,7 @@ static struct kunit_case vualink_mmu_cases[] = {
 	KUNIT_CASE_PARAM(mmu_bad_npa_entry_faults, bad_gen_params),
 	KUNIT_CASE_PARAM(mmu_bad_root_faults, root_gen_params),
 	KUNIT_CASE(mmu_offset_beyond_segment_faults),
+	KUNIT_CASE(mmu_id_beyond_pod_faults),
 	KUNIT_CASE(mmu_read_only_is_read_only),
 	KUNIT_CASE(mmu_read_only_npa_is_read_only),
 	KUNIT_CASE(mmu_address_spaces_are_apart),

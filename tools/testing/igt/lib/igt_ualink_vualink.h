@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests of the virtual accelerator's own ioctls.
+ */
+#ifndef IGT_UALINK_VUALINK_H
+#define IGT_UALINK_VUALINK_H
+
+#include "igt_ualink.h"
+#include "vualink_drm.h"
+
+/*
+ * For calls that must be refused: a file with a buffer that is filled with
+ * pattern 1 and bound in its first VM, a second VM that is empty, and how things
+ * stand.
+ */
+#define IGT_VUALINK_SCENE_SIZE	(64ull << 10)
+
+struct igt_vualink_scene {
+	struct igt_ualink *dev;
+	struct igt_ualink_bo *bo;
+	uint32_t bo_vm_id;
+	uint32_t vm_id;
+	struct igt_ualink_stats stats;
+};
+
+/* Skips if the device is another one. */
+void igt_vualink_scene_init(struct igt_vualink_scene *scene,
+			    const struct igt_ualink_pod *pod);
+/* Asserts that no memory was taken or changed, and nothing bound. */
+void igt_vualink_scene_fini(struct igt_vualink_scene *scene);
+
+/* 0 or -errno */
+int igt_vualink_call(struct igt_vualink_scene *scene, unsigned long request,
+		     void *arg);
+void igt_vualink_refuse(struct igt_vualink_scene *scene, unsigned long request,
+			void *arg, int err);
+uint64_t igt_vualink_param(struct igt_vualink_scene *scene, uint32_t which);
+
+#endif /* IGT_UALINK_VUALINK_H */
