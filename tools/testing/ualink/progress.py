@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 """progress.py WHAT TOTAL LOG - copy make's output from stdin to LOG, and show
 how far it is: on a terminal one line that changes, else a line every 20 s.
-TOTAL is about how many steps a full build has; 0 if that is not known."""
+TOTAL is about how many steps a full build has. QUIET=1: copy only."""
 import os
 import re
 import sys
@@ -19,6 +19,8 @@ def main():
     steps = 0
 
     def show(text):
+        if os.environ.get("QUIET"):
+            return
         sys.stderr.write("\r" + text[:width].ljust(width) if tty else text + "\n")
         sys.stderr.flush()
 
@@ -37,7 +39,7 @@ def main():
     took = time.monotonic() - begin
     if took >= 2 or steps > 20:
         show(f"{what}: {steps} steps in {int(took)} s")
-        if tty:
+        if tty and not os.environ.get("QUIET"):
             sys.stderr.write("\n")
 
 

@@ -31,6 +31,8 @@ apply() {
 	git_plain clone -q --shared --no-checkout "$tree" "$scratch"
 	s update-ref --no-deref HEAD "$(g rev-parse 'base^{commit}')"
 	s read-tree HEAD
+	# how the patches were written depends on it, and no file is checked out here
+	s show HEAD:.gitattributes > "$scratch/.git/info/attributes"
 	for p in "${series[@]}"; do
 		s am -q --no-3way --committer-date-is-author-date "$p" || { echo "does not apply: $p"; return 1; }
 	done
