@@ -202,11 +202,6 @@ void ualink_kill_work(struct ualink_peer *peer)
 		ret = udev->ops->import_flush(udev);
 		spin_lock(&udev->lock);
 	}
-	/* A device that stops tells nobody that it is done, and is reset before it starts again. */
-	if (ret && udev->state == UALINK_DEVICE_STOPPING) {
-		ualink_device_set_wedged(udev);
-		ret = 0;
-	}
 	if (any && !ret)
 		bury_invalidated(peer);
 	if (!list_empty(&peer->dying))

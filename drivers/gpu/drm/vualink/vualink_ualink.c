@@ -83,9 +83,13 @@ static void vualink_ualink_irq(struct vualink_device *vdev, u32 id,
 	spin_unlock_irqrestore(&ual->irq_lock, flags);
 }
 
+/* A ring that is not empty raises no other one, so that none may be forgotten. */
 void vualink_ualink_rx(void *data, u32 src)
 {
-	vualink_ualink_irq(data, src, ualink_notify_rx);
+	struct vualink_device *vdev = data;
+
+	set_bit(src, vdev->ualink.rx_seen);
+	vualink_ualink_irq(vdev, src, ualink_notify_rx);
 }
 
 void vualink_ualink_tx(void *data, u32 dst)
@@ -106,6 +110,15 @@ static void vualink_ualink_set_irq(struct vualink_device *vdev, bool on)
 	spin_lock_irq(&ual->irq_lock);
 	ual->irq_on = on;
 	spin_unlock_irq(&ual->irq_lock);
+}
+
+/* Tells the core of the messages that came before it was there. */
+static void vualink_ualink_catch_up(struct vualink_device *vdev)
+{
+	unsigned int id;
+
+	for_each_set_bit(id, vdev->ualink.rx_seen, UALINK_MAX_IDS)
+		ualink_notify_rx(drm_ualink_device(&vdev->drm), id);
 }
 
 /* Exports */
@@ -274,7 +287,10 @@ int vualink_ualink_start(struct vualink_device *vdev,
 	if (ret)
 		return ret;
 	vualink_ualink_set_irq(vdev, true);
-	return ualink_device_activate(drm_ualink_device(&vdev->drm));
+	ret = ualink_device_activate(drm_ualink_device(&vdev->drm));
+	if (!ret)
+		vualink_ualink_catch_up(vdev);
+	return ret;
 }
 
 /* Before a reset: nothing of others is mapped here any more, and nothing of ours there. */
@@ -299,6 +315,9 @@ int vualink_ualink_resume(struct vualink_device *vdev)
 void vualink_ualink_stop(struct vualink_device *vdev)
 {
 	vualink_ualink_pause(vdev);
+	/* What could not be flushed does not survive this. */
+	if (READ_ONCE(vdev->wedged))
+		vualink_hw_reset(vdev->hw);
 	vualink_ualink_set_irq(vdev, false);
 	drm_ualink_unplug(&vdev->drm);
 }

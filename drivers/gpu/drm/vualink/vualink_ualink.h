@@ -3,9 +3,12 @@
 #ifndef _VUALINK_UALINK_H_
 #define _VUALINK_UALINK_H_
 
+#include <linux/bitmap.h>
 #include <linux/list.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "vualink_hw.h"
 #include "vualink_pt.h"
 #include "vualink_table.h"
 
@@ -30,6 +33,9 @@ struct vualink_ualink {
 
 	/** @irq_on: interrupts go to the UALink core. Under @irq_lock */
 	bool irq_on;
+
+	/** @rx_seen: ids from which messages came, ever. Atomic bit operations */
+	DECLARE_BITMAP(rx_seen, VUALINK_HW_MAX_IDS);
 };
 
 int vualink_ualink_init(struct vualink_device *vdev);

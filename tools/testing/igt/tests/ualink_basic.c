@@ -183,6 +183,11 @@ static void only_authorised(struct igt_ualink_pod *pod)
 	igt_ualink_check_pattern(far, 1);
 	/* what lies behind the end was not exported */
 	igt_ualink_assert_no_access(b, far->va + far->size);
+	igt_assert_eq(b->backend->bind(b, far->handle, 1ull << 40, 0, 2 * far->size,
+				       0), -EINVAL);
+	igt_assert_eq(b->backend->bind(b, far->handle, 1ull << 40,
+				       b->node->info.granularity, far->size, 0),
+		      -EINVAL);
 	if (pod->count > 2) {
 		c = igt_ualink_open(&pod->nodes[2]);
 		igt_assert_eq(igt_ualink_import_errno(c, handle), -ENOENT);

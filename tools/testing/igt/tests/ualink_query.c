@@ -414,6 +414,11 @@ static void imports_of_the_file(struct igt_ualink_pod *pod)
 	igt_assert_eq_u32(info.pad, 0);
 	igt_assert(igt_ualink_import_info(second, pair.handle, &info));
 	igt_assert_eq_u64(info.user_data, 99);
+	close(import_with(second, pair.handle, 100));
+	igt_assert(igt_ualink_import_info(second, pair.handle, &info));
+	igt_assert_eq_u64(info.user_data, 100);
+	igt_assert(igt_ualink_import_info(pair.importer, pair.handle, &info));
+	igt_assert_eq_u64(info.user_data, 0x1122334455667788);
 
 	close(fd[0]);
 	close(fd[1]);

@@ -174,8 +174,6 @@ static void recover(struct ualink_mock *node)
 {
 	ualink_device_deactivate(node->udev);
 	ualink_mock_reset(node);
-	/* Who has not heard the goodbye yet would be surprised. */
-	ualink_mock_settle(node->pod);
 	KUNIT_ASSERT_EQ(node->pod->test, ualink_device_activate(node->udev), 0);
 }
 

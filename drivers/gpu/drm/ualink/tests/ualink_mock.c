@@ -249,10 +249,8 @@ static void op_import_dead(struct ualink_device *udev, void *priv, enum ualink_d
 	op_enter(node, UALINK_MOCK_DEAD);
 
 	guard(spinlock)(&node->pod->lock);
-	if (!obj->flushed || obj->mapped || obj->cached) {
-		dev_err(node->dev, "DBG inv %d fl %d map %d cach %d ref %d tries %d forced %d bound %d why %d st %d exporter %d\n", obj->invalidated, obj->flushed, obj->mapped, obj->cached, obj->refused, obj->tries, obj->forced, obj->bound, why, obj->imp->state, ualink_handle_id(&obj->handle));
+	if (!obj->flushed || obj->mapped || obj->cached)
 		ualink_mock_violation(node, "import_dead before the flush");
-	}
 	if (obj->deaths++)
 		ualink_mock_violation(node, "import_dead twice");
 	obj->why = why;

@@ -133,6 +133,7 @@ struct bench_iommu {
 		struct iommu_domain domain;
 		struct pt_iommu_amdv1 amdv1;
 	};
+	/* The table wants one; nobody else is there */
 	spinlock_t top_lock;
 };
 
