@@ -34,5 +34,5 @@ tap_done || status=$?
 # the tier's own result is in bench-tier.json; the values are what people look for
 mv "$results/bench.json" "$results/bench-tier.json"
 mv "$results/bench-values.json" "$results/bench.json" 2>/dev/null || true
-cat "$logs/bench.check"
+[ "$status" != 0 ] || cat "$logs/bench.check"
 exit "$status"

@@ -163,6 +163,9 @@ GOALS = (
     ("bytes_per_grant", "<", 128),
     ("npa_map_2m_vs_generic_pt", "<=", 1.0),
     ("npa_map_4k_vs_generic_pt", "<=", 1.0),
+    # only to be known
+    ("export_p999_vs_median", "", ""),
+    ("import_p999_vs_median", "", ""),
 )
 
 
@@ -170,7 +173,7 @@ def goals(path):
     with open(path) as f:
         values = json.load(f)
     missing = 0
-    holds = {"<=": lambda a, b: a <= b, "<": lambda a, b: a < b, "=": lambda a, b: a == b}
+    holds = {"": lambda a, b: True, "<=": lambda a, b: a <= b, "<": lambda a, b: a < b, "=": lambda a, b: a == b}
     for key, relation, goal in GOALS:
         value = values.get(key)
         missing += value is None

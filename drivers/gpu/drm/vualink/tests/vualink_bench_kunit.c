@@ -169,7 +169,9 @@ static u64 run_generic(struct kunit *test, const struct bench_case *c)
 		.starting_level = 3,
 		.common.hw_max_vasz_lg2 = 48,
 		.common.hw_max_oasz_lg2 = 52,
-		.common.features = BIT(PT_FEAT_DYNAMIC_TOP),
+		.common.features = BIT(PT_FEAT_DYNAMIC_TOP) |
+				   BIT(PT_FEAT_AMDV1_ENCRYPT_TABLES) |
+				   BIT(PT_FEAT_AMDV1_FORCE_COHERENCE),
 	};
 	struct bench_iommu *bench = test->priv;
 	u64 start, ns;

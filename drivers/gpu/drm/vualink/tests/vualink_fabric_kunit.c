@@ -128,7 +128,7 @@ static void fabric_ring_is_bounded(struct kunit *test)
 static void fabric_sends_without_sleeping(struct kunit *test)
 {
 	struct pair p = pair_make(test);
-	DEFINE_SPINLOCK(lock);
+	static DEFINE_SPINLOCK(lock);
 	unsigned long flags;
 	int ret[2];
 
