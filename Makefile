@@ -39,6 +39,7 @@ help:
 	@echo '  make distclean  all of build/'
 	@echo
 	@echo 'JOBS=n: so many compilers at a time. FORCE=1: tree and refresh may overwrite work.'
+	@echo 'KERNEL=file: run, kunit, igt and bench boot this UML kernel as it is.'
 
 run tree absorb refresh verify bisect lint kunit bench check signoff:
 	@$(S)/$@.sh

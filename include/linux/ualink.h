@@ -197,8 +197,9 @@ struct ualink_ops {
 	 * is running; with @force true they go at once.
 	 *
 	 * Returns: 0 when no page table holds an entry of the import any more;
-	 * %-EBUSY (only with @force false) when work is still running;
-	 * %-ENOMEM when it could not be done now. It is then called again.
+	 * %-EBUSY when work is still running (only with @force false) or what
+	 * holds an entry is just being freed; %-ENOMEM when it could not be
+	 * done now. It is then called again.
 	 */
 	int (*import_invalidate)(struct ualink_device *udev, void *priv, bool force);
 
@@ -210,7 +211,8 @@ struct ualink_ops {
 	 * translated before has completed.
 	 *
 	 * Returns: 0, or %-EIO: it is called again, and the exporter is not
-	 * answered before it succeeds.
+	 * answered before it succeeds. While the device is deactivated there
+	 * is no other try, and it is marked wedged.
 	 */
 	int (*import_flush)(struct ualink_device *udev);
 

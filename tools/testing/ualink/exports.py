@@ -12,7 +12,7 @@ EXPORT = re.compile(r"EXPORT_(?:PER_CPU_)?SYMBOL(?:_[A-Z_]+)?\(\s*(\w+)\s*(?:,\s
 POINT = re.compile(r"EXPORT_TRACEPOINT_SYMBOL(?:_GPL)?\(\s*(\w+)")
 # made by the linker or the loader, or exported by a macro that pastes names
 IGNORE = re.compile(r"^(__this_module|_GLOBAL_OFFSET_TABLE_|param_ops_\w+|__start_\w+|__stop_\w+"
-                    r"|pt_iommu_\w+)$")
+                    r"|pt_iommu_\w+|_dev_\w+|get_random_u\d+)$")
 
 
 def run(*cmd):

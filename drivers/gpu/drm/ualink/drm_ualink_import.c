@@ -227,7 +227,7 @@ static struct drm_gem_object *import_get(struct drm_ualink *ual,
 		if (time_after(jiffies, end))
 			return ERR_PTR(-EBUSY);
 		if (schedule_timeout_interruptible(1))
-			return ERR_PTR(-EINTR);
+			return ERR_PTR(-ERESTARTSYS);
 	}
 }
 

@@ -476,6 +476,8 @@ void ualink_device_deactivate(struct ualink_device *udev)
 	}
 
 	wait_event(udev->wait, device_quiet(udev));
+	/* Those that died are reported before the client goes on. */
+	flush_workqueue(udev->slow_wq);
 
 	scoped_guard(spinlock, &udev->lock)
 		device_set_state(udev, UALINK_DEVICE_INACTIVE);

@@ -185,6 +185,25 @@ static void bury_invalidated(struct ualink_peer *peer)
 	}
 }
 
+/* Empties the TLBs; false if that has to be tried again. Drops the lock meanwhile. */
+static bool flush_imports(struct ualink_device *udev)
+{
+	int ret;
+
+	spin_unlock(&udev->lock);
+	ret = udev->ops->import_flush(udev);
+	spin_lock(&udev->lock);
+	if (!ret)
+		return true;
+
+	ualink_count(udev, UALINK_COUNT_FLUSHES_FAILED);
+	if (udev->state != UALINK_DEVICE_STOPPING)
+		return false;
+	/* The client waits to reset it. No exporter is told: all sessions have ended. */
+	ualink_device_set_wedged(udev);
+	return true;
+}
+
 /*
  * From slow_work: takes what is dying out of the page tables, as far as possible
  * now, and sees that it goes on.
@@ -192,17 +211,9 @@ static void bury_invalidated(struct ualink_peer *peer)
 void ualink_kill_work(struct ualink_peer *peer)
 {
 	struct ualink_device *udev = peer->udev;
-	int ret = 0;
-	bool any;
 
 	spin_lock(&udev->lock);
-	any = invalidate_all(peer);
-	if (any) {
-		spin_unlock(&udev->lock);
-		ret = udev->ops->import_flush(udev);
-		spin_lock(&udev->lock);
-	}
-	if (any && !ret)
+	if (invalidate_all(peer) && flush_imports(udev))
 		bury_invalidated(peer);
 	if (!list_empty(&peer->dying))
 		ualink_peer_kick_slow(peer, msecs_to_jiffies(KILL_RETRY_MS));

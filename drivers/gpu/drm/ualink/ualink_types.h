@@ -362,7 +362,7 @@ enum ualink_counter {
 	UALINK_COUNT_REPLIES_LOST,	/* answers dropped: the peer does not empty its ring */
 	UALINK_COUNT_REVOKE_TIMEOUTS,	/* importers that did not answer in time */
 	UALINK_COUNT_FLUSHES,		/* of the link TLB */
-	UALINK_COUNT_FLUSHES_FAILED,
+	UALINK_COUNT_FLUSHES_FAILED,	/* of the link TLB, and of the TLBs for imports */
 	UALINK_COUNTERS,
 };
 

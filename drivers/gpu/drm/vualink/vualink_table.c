@@ -81,35 +81,39 @@ vualink_table_pool_first(struct vualink_table_pool *pool)
 	return chunk && chunk->free ? chunk : NULL;
 }
 
-/* Makes sure that the first chunk has a free table. Returns with the lock. */
-static int vualink_table_pool_grow(struct vualink_table_pool *pool)
-{
-	struct vualink_table_chunk *chunk;
-
-	mutex_lock(&pool->lock);
-	while (!vualink_table_pool_first(pool)) {
-		/* Not under the lock: TTM may evict what our tables map. */
-		mutex_unlock(&pool->lock);
-		chunk = vualink_table_chunk_create(pool->vdev);
-		mutex_lock(&pool->lock);
-		if (IS_ERR(chunk))
-			return PTR_ERR(chunk);
-		list_add(&chunk->link, &pool->chunks);
-	}
-	return 0;
-}
-
-static void vualink_table_pool_take(struct vualink_table_pool *pool,
+/* Takes a table of a chunk that has one; false if there is none. */
+static bool vualink_table_pool_take(struct vualink_table_pool *pool,
 				    struct vualink_pt_mem *mem)
 {
-	struct vualink_table_chunk *chunk = vualink_table_pool_first(pool);
-	unsigned long index = __ffs(chunk->free);
+	struct vualink_table_chunk *chunk;
+	unsigned long index;
 
+	guard(mutex)(&pool->lock);
+	chunk = vualink_table_pool_first(pool);
+	if (!chunk)
+		return false;
+
+	index = __ffs(chunk->free);
 	chunk->free &= ~BIT(index);
 	if (!chunk->free)
 		list_move_tail(&chunk->link, &pool->chunks);
 	mem->addr = chunk->addr + index * VUALINK_PAGE_SIZE;
 	mem->priv = chunk;
+	return true;
+}
+
+/* Not under the lock: TTM may evict what our tables map. */
+static int vualink_table_pool_grow(struct vualink_table_pool *pool)
+{
+	struct vualink_table_chunk *chunk;
+
+	chunk = vualink_table_chunk_create(pool->vdev);
+	if (IS_ERR(chunk))
+		return PTR_ERR(chunk);
+
+	guard(mutex)(&pool->lock);
+	list_add(&chunk->link, &pool->chunks);
+	return 0;
 }
 
 static int vualink_table_alloc(void *priv, struct vualink_pt_mem *mem)
@@ -118,12 +122,11 @@ static int vualink_table_alloc(void *priv, struct vualink_pt_mem *mem)
 	struct page *page;
 	int idx, ret;
 
-	ret = vualink_table_pool_grow(pool);
-	if (!ret)
-		vualink_table_pool_take(pool, mem);
-	mutex_unlock(&pool->lock);
-	if (ret)
-		return ret;
+	while (!vualink_table_pool_take(pool, mem)) {
+		ret = vualink_table_pool_grow(pool);
+		if (ret)
+			return ret;
+	}
 
 	if (!drm_dev_enter(&pool->vdev->drm, &idx)) {
 		vualink_table_ops.free(pool, mem);

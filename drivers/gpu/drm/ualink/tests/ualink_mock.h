@@ -131,6 +131,8 @@ struct ualink_mock {
 	bool deaf;
 	bool quiet;
 	bool gone;
+	/* what the latest import_flush gave */
+	bool import_flush_failed;
 	struct ualink_mock_op_state ops[UALINK_MOCK_OPS];
 };
 

@@ -543,6 +543,35 @@ static void revoke_without_gate(struct kunit *test)
 	ualink_mock_get(p.a, ualink_mock_export(p.b));
 }
 
+/* TLBs that cannot be emptied: no answer to the exporter, but a way out for the driver. */
+static void revoke_without_flush(struct kunit *test)
+{
+	struct pair p = make_pair(test);
+
+	ualink_mock_fail(p.a, UALINK_MOCK_IMPORT_FLUSH, -EIO, UINT_MAX);
+	ualink_mock_tune(p.pod, UALINK_REVOKE_DEADLINE_MS, 50);
+	revoke(p.mem);
+	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p.pod, UALINK_MSG_REVOKE_ACK), 0);
+	KUNIT_EXPECT_EQ(test, p.b->udev->nr_quarantined, 1);
+	KUNIT_EXPECT_EQ(test, p.obj->deaths, 0);
+	KUNIT_EXPECT_FALSE(test, p.a->udev->wedged);
+
+	ualink_device_deactivate(p.a->udev);
+	KUNIT_EXPECT_TRUE(test, p.a->udev->wedged);
+	KUNIT_EXPECT_EQ(test, p.obj->deaths, 1);
+	KUNIT_EXPECT_GT(test, ualink_mock_counter(p.a, UALINK_COUNT_FLUSHES_FAILED), 1);
+	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p.pod, UALINK_MSG_REVOKE_ACK), 0);
+	/* The exporter has closed its gate by itself. */
+	expect_freed(p.b);
+	KUNIT_EXPECT_EQ(test, ualink_mock_access(p.obj, false), -EACCES);
+
+	ualink_mock_fail(p.a, UALINK_MOCK_IMPORT_FLUSH, 0, 0);
+	ualink_mock_reset(p.a);
+	KUNIT_ASSERT_EQ(test, ualink_device_activate(p.a->udev), 0);
+	KUNIT_EXPECT_FALSE(test, p.a->udev->wedged);
+	ualink_mock_get(p.a, ualink_mock_export(p.b));
+}
+
 static struct kunit_case ualink_revoke_cases[] = {
 	KUNIT_CASE_PARAM_ATTR(revoke_costs_two_each, importers_gen_params,
 			      { .speed = KUNIT_SPEED_SLOW }),
@@ -562,6 +591,7 @@ static struct kunit_case ualink_revoke_cases[] = {
 	KUNIT_CASE(revoke_overtakes),
 	KUNIT_CASE(revoke_keeps_deadlines),
 	KUNIT_CASE(revoke_without_gate),
+	KUNIT_CASE(revoke_without_flush),
 	{}
 };
 

@@ -263,10 +263,14 @@ static void engine_wait_holds_up_no_flush(struct kunit *test)
 		.timeout_ms = 60000,
 	};
 	u64 page = fix_share(owner, SZ_1M, 0, gpu, VA), seqno;
+	ktime_t start;
 
 	seqno = fix_submit(gpu, 1, &wait, 1);
+	fix_poll(test, fix_stat(owner, npa_in) > 1);
+	start = ktime_get();
 	KUNIT_EXPECT_EQ(test, 0, vualink_hw_vm_flush(gpu->hw, 1, 0, U64_MAX));
 	KUNIT_EXPECT_EQ(test, 0, vualink_hw_npa_flush(owner->hw, 0, U64_MAX));
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 2000);
 	KUNIT_EXPECT_FALSE(test, fix_ended(gpu, seqno, NULL));
 	*word(owner, page) = 1;
 	KUNIT_EXPECT_EQ(test, 0, fix_wait(gpu, seqno).error);
