@@ -58,9 +58,15 @@ checkpatch() {
 	! grep . "$out/checkpatch.$$" || return 1
 	rm "$out/checkpatch.$$"
 }
+# in_parallel N ARGUMENTS...: N lines of the input after the arguments
+in_parallel() {
+	export -f checkpatch
+	export tree out
+	xargs -P "$JOBS" -n "$1" bash -c 'checkpatch "$@"' checkpatch "${@:2}"
+}
 each_patch() {
 	[ "$(g rev-list --count base..HEAD)" -gt 0 ] || { echo "no patches"; return 1; }
-	checkpatch -g base..HEAD
+	g rev-list --reverse base..HEAD | in_parallel 1 -g
 }
 each_file() {
 	local f
@@ -68,9 +74,7 @@ each_file() {
 		[ ! -f "$tree/$f" ] || echo "$f"
 	done > "$out/files"
 	[ -s "$out/files" ] || { echo "no files"; return 1; }
-	export -f checkpatch
-	export tree out
-	xargs -P "$JOBS" -n 12 bash -c 'checkpatch -f "$@"' checkpatch < "$out/files"
+	in_parallel 12 -f < "$out/files"
 }
 
 # --- compilers. Only our objects are compiled, the rest of the tree is not needed.

@@ -99,7 +99,7 @@ static const struct request requests[] = {
 	{ "page", SZ_4K, SZ_4K, 0 },
 	{ "2M minus page", SZ_2M - SZ_4K, SZ_4K, 0 },
 	{ "2M", SZ_2M, SZ_2M, 0 },
-	{ "2M plus page", SZ_2M + SZ_4K, SZ_2M, 0 },
+	{ "2M plus page", 513 * SZ_4K, SZ_2M, 0 },
 	{ "1G minus page", SZ_1G - SZ_4K, SZ_2M, 0 },
 	{ "1G", SZ_1G, SZ_1G, 0 },
 	{ "2^31 minus page", BIT_ULL(31) - SZ_4K, SZ_1G, 0 },

@@ -769,7 +769,7 @@ static const struct window windows[] = {
 	{ "far past the end", BIT_ULL(63), SZ_4K, SZ_4K, 53, false },
 	{ "around", U64_MAX - SZ_4K + 1, SZ_8K, SZ_4K, 53, false },
 	{ "around to 0", U64_MAX - SZ_4K + 1, SZ_4K, SZ_4K, 53, false },
-	{ "offset unaligned", SZ_4K + SZ_2K, SZ_4K, SZ_4K, 40, false },
+	{ "offset unaligned", 3 * SZ_2K, SZ_4K, SZ_4K, 40, false },
 	{ "size unaligned", SZ_4K, SZ_4K + 1, SZ_4K, 40, false },
 	{ "offset of smaller pages", SZ_4K, SZ_64K, SZ_64K, 40, false },
 	{ "size of smaller pages", SZ_64K, SZ_4K, SZ_64K, 40, false },
