@@ -56,7 +56,7 @@ enum igt_ualink_loss {
 
 /* Counters that only the driver has; what it does not count is UINT64_MAX. */
 struct igt_ualink_stats {
-	uint64_t stale;		/* uses of an outdated TLB entry, must be 0 */
+	uint64_t stale;		/* uses of an outdated TLB entry that was not flushed, must be 0 */
 	uint64_t pte_writes;
 	uint64_t pinned;	/* bytes of pinned buffers */
 	uint64_t vram_size;
