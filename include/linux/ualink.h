@@ -8,6 +8,7 @@
 #define _LINUX_UALINK_H_
 
 #include <linux/bits.h>
+#include <linux/ktime.h>
 #include <linux/types.h>
 #include <linux/uuid.h>
 
@@ -390,7 +391,7 @@ u32 ualink_export_importers(struct ualink_export *exp, u32 *ids, u32 count);
 /* Imports */
 struct ualink_import *ualink_import_get(struct ualink_device *udev,
 					const struct ualink_handle *handle,
-					u32 access, u32 timeout_ms);
+					u32 access, ktime_t deadline);
 struct ualink_import *ualink_import_find(struct ualink_device *udev,
 					 const struct ualink_handle *handle);
 void ualink_import_put(struct ualink_import *imp);

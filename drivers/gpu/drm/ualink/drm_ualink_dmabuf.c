@@ -238,7 +238,7 @@ static struct drm_gem_object *alias_create(struct drm_device *drm,
 	struct drm_gem_object *target, *alias;
 
 	target = ualink_import_tryget_bound(imp);
-	if (!target)
+	if (IS_ERR_OR_NULL(target))
 		return ERR_PTR(-ENOENT);
 
 	alias = drm->ualink->funcs->import_create(drm, imp, size);

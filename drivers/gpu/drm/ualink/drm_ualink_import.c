@@ -204,7 +204,7 @@ static struct drm_gem_object *import_get(struct drm_ualink *ual,
 					 const struct drm_gem_ualink_import *args)
 {
 	u32 timeout = args->timeout_ms ?: ualink_device_tunable(ual->udev, UALINK_REQUEST_MS);
-	unsigned long end = jiffies + msecs_to_jiffies(timeout);
+	ktime_t deadline = ktime_add_ms(ktime_get(), timeout);
 	u32 access = UALINK_ACCESS_READ;
 	struct ualink_handle handle;
 	struct drm_gem_object *obj;
@@ -215,7 +215,7 @@ static struct drm_gem_object *import_get(struct drm_ualink *ual,
 		access |= UALINK_ACCESS_WRITE;
 
 	for (;;) {
-		imp = ualink_import_get(ual->udev, &handle, access, args->timeout_ms);
+		imp = ualink_import_get(ual->udev, &handle, access, deadline);
 		if (IS_ERR(imp))
 			return ERR_CAST(imp);
 
@@ -224,7 +224,7 @@ static struct drm_gem_object *import_get(struct drm_ualink *ual,
 			return obj;
 
 		/* The object of an earlier import is on its way out. */
-		if (time_after(jiffies, end))
+		if (ktime_after(ktime_get(), deadline))
 			return ERR_PTR(-EBUSY);
 		if (schedule_timeout_interruptible(1))
 			return ERR_PTR(-ERESTARTSYS);

@@ -2,6 +2,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "ualink_internal.h"
 #include "ualink_trace.h"
@@ -78,7 +79,8 @@ void ualink_export_set_state(struct ualink_export *exp, enum ualink_export_state
 				   (exp->state == UALINK_EXPORT_ACTIVE);
 	udev->nr_quarantined += (state == UALINK_EXPORT_QUARANTINED) -
 				(exp->state == UALINK_EXPORT_QUARANTINED);
-	WRITE_ONCE(exp->state, state);
+	/* Pairs with smp_load_acquire() in export_released(). */
+	store_release_wake_up(&exp->state, state);
 	wake_up_all(&udev->wait);
 }
 
@@ -544,27 +546,26 @@ EXPORT_SYMBOL_GPL(ualink_export_put);
 
 static bool export_released(struct ualink_export *exp)
 {
-	/* Pairs with WRITE_ONCE() in ualink_export_set_state(). */
-	return READ_ONCE(exp->state) >= UALINK_EXPORT_QUARANTINED;
+	/* Pairs with store_release_wake_up() in ualink_export_set_state(). */
+	return smp_load_acquire(&exp->state) >= UALINK_EXPORT_QUARANTINED;
 }
 
 /**
  * ualink_export_wait - waits until an export that was ended is released
  * @exp: the export; the caller holds a reference
  *
- * Takes at most %UALINK_REVOKE_DEADLINE_MS and the time of a flush.
+ * Takes at most %UALINK_REVOKE_DEADLINE_MS and the time of a flush. Only a fatal
+ * signal ends it early: whoever came back from another one would find nothing to
+ * wait for.
  *
  * Return: 0: nobody can reach the memory any more; %-EIO: the flush failed, and
- * the memory stays where it is; %-ERESTARTSYS: a signal came, the export ends all
- * the same.
+ * the memory stays where it is; %-EINTR: the caller is being killed, the export
+ * ends all the same.
  */
 int ualink_export_wait(struct ualink_export *exp)
 {
-	int ret;
-
-	ret = wait_event_interruptible(exp->udev->wait, export_released(exp));
-	if (ret)
-		return ret;
+	if (wait_var_event_killable(&exp->state, export_released(exp)))
+		return -EINTR;
 	return READ_ONCE(exp->state) == UALINK_EXPORT_WEDGED ? -EIO : 0;
 }
 EXPORT_SYMBOL_GPL(ualink_export_wait);
@@ -604,7 +605,7 @@ EXPORT_SYMBOL_GPL(ualink_export_matches);
  */
 bool ualink_export_live(struct ualink_export *exp)
 {
-	/* Pairs with WRITE_ONCE() in ualink_export_set_state(). */
+	/* Pairs with store_release_wake_up() in ualink_export_set_state(). */
 	return READ_ONCE(exp->state) == UALINK_EXPORT_ACTIVE;
 }
 EXPORT_SYMBOL_GPL(ualink_export_live);

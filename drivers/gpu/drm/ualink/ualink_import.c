@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "ualink_internal.h"
@@ -287,12 +288,13 @@ retry:
 }
 
 /* Waits for the answer; the reason why there is none, or 0. */
-static int import_wait(struct ualink_import *imp, u32 timeout_ms)
+static int import_wait(struct ualink_import *imp, ktime_t deadline)
 {
+	s64 ns = max(ktime_to_ns(ktime_sub(deadline, ktime_get())), 0);
 	long left;
 
 	left = wait_for_completion_interruptible_timeout(&imp->answered,
-							 msecs_to_jiffies(timeout_ms) + 1);
+							 nsecs_to_jiffies(ns) + 1);
 	if (left < 0)
 		return -ERESTARTSYS;
 	return left ? 0 : -ETIMEDOUT;
@@ -317,7 +319,7 @@ static int import_check(struct ualink_import *imp, u32 access, int waited)
 
 static struct ualink_import *import_get(struct ualink_device *udev,
 					const struct ualink_handle *handle,
-					u32 access, u32 timeout_ms)
+					u32 access, ktime_t deadline)
 {
 	struct ualink_import *imp;
 	int ret = 0;
@@ -329,7 +331,7 @@ static struct ualink_import *import_get(struct ualink_device *udev,
 	if (completion_done(&imp->answered))
 		ualink_count(udev, UALINK_COUNT_IMPORTS_REUSED);
 	else
-		ret = import_wait(imp, timeout_ms);
+		ret = import_wait(imp, deadline);
 
 	spin_lock(&udev->lock);
 	ret = import_check(imp, access, ret);
@@ -350,7 +352,7 @@ static struct ualink_import *import_get(struct ualink_device *udev,
  * @udev: the importing accelerator, active
  * @handle: handle of the export
  * @access: UALINK_ACCESS_* that is needed
- * @timeout_ms: longest wait for the exporter; 0 for %UALINK_REQUEST_MS
+ * @deadline: when to give up, in the time of ktime_get()
  *
  * Finds the import of @handle, or makes it, which costs two messages. The caller
  * becomes a user of it and must call ualink_import_put() in the end.
@@ -369,7 +371,7 @@ static struct ualink_import *import_get(struct ualink_device *udev,
  */
 struct ualink_import *ualink_import_get(struct ualink_device *udev,
 					const struct ualink_handle *handle,
-					u32 access, u32 timeout_ms)
+					u32 access, ktime_t deadline)
 {
 	struct ualink_import *imp;
 	int tries = 3;
@@ -379,10 +381,8 @@ struct ualink_import *ualink_import_get(struct ualink_device *udev,
 		ualink_count(udev, UALINK_COUNT_REFUSED_LOCAL);
 		return ERR_PTR(-EXDEV);
 	}
-	if (!timeout_ms)
-		timeout_ms = ualink_tunable(udev, UALINK_REQUEST_MS);
 	do {
-		imp = import_get(udev, handle, access, timeout_ms);
+		imp = import_get(udev, handle, access, deadline);
 		/* Refused because of what another wanted, who asked first: ask for oneself. */
 	} while (imp == ERR_PTR(-EACCES) && !(access & UALINK_ACCESS_WRITE) && --tries);
 	if (IS_ERR(imp))
@@ -478,8 +478,9 @@ EXPORT_SYMBOL_GPL(ualink_import_unbind);
  * ualink_import_tryget_bound - a reference to what is bound to an import
  * @imp: the import; the caller is a user of it
  *
- * Return: the object, with a reference from &ualink_ops.import_tryget, or NULL
- * when nothing is bound, or its last reference is gone.
+ * Return: the object, with a reference from &ualink_ops.import_tryget; NULL when
+ * nothing is bound; %-EEXIST when the last reference of what is bound is gone, and
+ * ualink_import_unbind() is still to come.
  */
 void *ualink_import_tryget_bound(struct ualink_import *imp)
 {
@@ -489,7 +490,7 @@ void *ualink_import_tryget_bound(struct ualink_import *imp)
 	spin_lock(&udev->lock);
 	priv = imp->priv;
 	if (priv && !udev->ops->import_tryget(priv))
-		priv = NULL;
+		priv = ERR_PTR(-EEXIST);
 	spin_unlock(&udev->lock);
 	return priv;
 }

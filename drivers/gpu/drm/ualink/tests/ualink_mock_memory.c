@@ -120,13 +120,15 @@ struct ualink_mock_import *ualink_mock_import_with(struct ualink_mock *node,
 						   struct ualink_mock_mem *mem, u32 access,
 						   u32 timeout_ms)
 {
+	u64 patience = timeout_ms ?: ualink_device_tunable(node->udev, UALINK_REQUEST_MS);
+	ktime_t deadline = ktime_add_ms(ktime_get(), patience);
 	struct ualink_mock_import *obj;
 	struct ualink_import *imp;
 	int ret;
 
 	do {
 		cond_resched();
-		imp = ualink_import_get(node->udev, &mem->handle, access, timeout_ms);
+		imp = ualink_import_get(node->udev, &mem->handle, access, deadline);
 		if (IS_ERR(imp))
 			return ERR_CAST(imp);
 		obj = ualink_import_tryget_bound(imp);
