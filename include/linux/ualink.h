@@ -101,7 +101,8 @@ enum ualink_death {
  *
  * All are mandatory. "Process context" below means: no lock of the subsystem is
  * held, sleeping for the accelerator's own hardware is fine, waiting for
- * another node is not.
+ * another node is not. Calls for different peers, exports and imports may come
+ * at the same time, as may npa_flush() and import_flush(), several of each.
  */
 struct ualink_ops {
 	/** @owner: module of the client */
@@ -113,7 +114,7 @@ struct ualink_ops {
 	 * Called with a spinlock held, never for the accelerator's own id. While
 	 * the device is not active, only in answer to what @recv gave.
 	 *
-	 * Returns: 0; %-ENOSPC when the ring is full, ualink_notify_tx() must
+	 * Return: 0; %-ENOSPC when the ring is full, ualink_notify_tx() must
 	 * follow once it is not; %-ENOLINK when the fabric does not reach @dst.
 	 */
 	int (*send)(struct ualink_device *udev, u32 dst, const struct ualink_msg *msg);
@@ -124,7 +125,7 @@ struct ualink_ops {
 	 * Called from a work item of that peer, one at a time for each @src.
 	 * The ring a message lies in is the proof of who sent it.
 	 *
-	 * Returns: 0; %-EAGAIN when the ring is empty, ualink_notify_rx() must
+	 * Return: 0; %-EAGAIN when the ring is empty, ualink_notify_rx() must
 	 * follow once it is not.
 	 */
 	int (*recv)(struct ualink_device *udev, u32 src, struct ualink_msg *msg);
@@ -133,10 +134,12 @@ struct ualink_ops {
 	 * @source_gate: lets the link MMU serve accelerator @src, or not
 	 *
 	 * Process context; may not allocate. When it has closed the gate it
-	 * returns only after the last access of @src has completed. The gate is
-	 * closed for everyone after a reset.
+	 * returns only after the last access of @src has completed. Before it
+	 * opens it again, nothing may be under way in the fabric any more that
+	 * @src sent while it was open before: @src may have been reset since. The
+	 * gate is closed for everyone after a reset.
 	 *
-	 * Returns: 0, or %-EIO: the accelerator is then marked wedged.
+	 * Return: 0, or %-EIO: the accelerator is then marked wedged.
 	 */
 	int (*source_gate)(struct ualink_device *udev, u32 src, bool open);
 
@@ -146,7 +149,7 @@ struct ualink_ops {
 	 * Process context. @offset and @size are multiples of the page size.
 	 * The pages behind @priv are pinned and idle.
 	 *
-	 * Returns: 0, or an errno that goes to the user, and then nothing is
+	 * Return: 0, or an errno that goes to the user, and then nothing is
 	 * mapped: %-ENOMEM, or %-ENOSPC when there is no room for page tables.
 	 */
 	int (*npa_map)(struct ualink_device *udev, u64 offset, u64 size,
@@ -165,7 +168,7 @@ struct ualink_ops {
 	 * Process context; may not allocate. Returns only after every access
 	 * that was translated before has completed.
 	 *
-	 * Returns: 0, or %-EIO: the accelerator is then marked wedged, and the
+	 * Return: 0, or %-EIO: the accelerator is then marked wedged, and the
 	 * memory is not released before the next reset.
 	 */
 	int (*npa_flush)(struct ualink_device *udev, u64 offset, u64 size);
@@ -182,7 +185,7 @@ struct ualink_ops {
 	 *
 	 * Called with a spinlock held.
 	 *
-	 * Returns: false when the last reference is already gone.
+	 * Return: false when the last reference is already gone.
 	 */
 	bool (*import_tryget)(void *priv);
 
@@ -197,7 +200,7 @@ struct ualink_ops {
 	 * refused. With @force false, the entries stay if work that uses them
 	 * is running; with @force true they go at once.
 	 *
-	 * Returns: 0 when no page table holds an entry of the import any more;
+	 * Return: 0 when no page table holds an entry of the import any more;
 	 * %-EBUSY when work is still running (only with @force false) or what
 	 * holds an entry is just being freed; %-ENOMEM when it could not be
 	 * done now. It is then called again.
@@ -211,9 +214,9 @@ struct ualink_ops {
 	 * were invalidated before it. Returns only after every access that was
 	 * translated before has completed.
 	 *
-	 * Returns: 0, or %-EIO: it is called again, and the exporter is not
-	 * answered before it succeeds. While the device is deactivated there
-	 * is no other try, and it is marked wedged.
+	 * Return: 0, or %-EIO: the accelerator is then marked wedged, it is
+	 * called again, and the exporter is not answered before it succeeds.
+	 * When the device is being deactivated there is no other try.
 	 */
 	int (*import_flush)(struct ualink_device *udev);
 

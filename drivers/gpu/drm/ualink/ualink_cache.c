@@ -55,16 +55,17 @@ bool ualink_cache_add(struct ualink_import *imp)
 	if (!keep || imp->size > limit || udev->state != UALINK_DEVICE_ACTIVE)
 		return false;
 
-	while (udev->idle_bytes > limit - imp->size)
-		idle_release(oldest_idle(udev));
-
 	ualink_import_set_state(imp, UALINK_IMPORT_IDLE);
 	imp->when = jiffies;
 	list_add_tail(&imp->idle_link, &udev->idle);
 	udev->idle_bytes += imp->size;
 	/* Pairs with READ_ONCE() in cache_count(). */
 	WRITE_ONCE(udev->nr_idle, udev->nr_idle + 1);
-	arm_idle_work(udev);
+	/* A large one may push out any number of small ones; not here, under the lock. */
+	if (udev->idle_bytes > limit)
+		mod_delayed_work(udev->wq, &udev->idle_work, 0);
+	else
+		arm_idle_work(udev);
 	return true;
 }
 
@@ -79,6 +80,15 @@ void ualink_cache_remove(struct ualink_import *imp)
 	WRITE_ONCE(imp->udev->nr_idle, imp->udev->nr_idle - 1);
 }
 
+/* Whether the oldest one has to go. */
+static bool idle_too_long(struct ualink_import *imp)
+{
+	struct ualink_device *udev = imp->udev;
+
+	return udev->idle_bytes > ualink_tunable(udev, UALINK_CACHE_BYTES) ||
+	       time_after_eq(jiffies, idle_until(imp));
+}
+
 static void idle_work(struct work_struct *work)
 {
 	struct ualink_device *udev = container_of(to_delayed_work(work),
@@ -86,8 +96,10 @@ static void idle_work(struct work_struct *work)
 	struct ualink_import *imp;
 
 	spin_lock(&udev->lock);
-	while ((imp = oldest_idle(udev)) && time_after_eq(jiffies, idle_until(imp)))
+	while ((imp = oldest_idle(udev)) && idle_too_long(imp)) {
 		idle_release(imp);
+		cond_resched_lock(&udev->lock);
+	}
 	arm_idle_work(udev);
 	spin_unlock(&udev->lock);
 }
@@ -97,8 +109,6 @@ void ualink_cache_retune(struct ualink_device *udev)
 {
 	lockdep_assert_held(&udev->lock);
 
-	while (udev->idle_bytes > ualink_tunable(udev, UALINK_CACHE_BYTES))
-		idle_release(oldest_idle(udev));
 	mod_delayed_work(udev->wq, &udev->idle_work, 0);
 }
 
@@ -108,8 +118,10 @@ void ualink_cache_drop(struct ualink_device *udev)
 	struct ualink_import *imp;
 
 	spin_lock(&udev->lock);
-	while ((imp = oldest_idle(udev)))
+	while ((imp = oldest_idle(udev))) {
 		idle_release(imp);
+		cond_resched_lock(&udev->lock);
+	}
 	spin_unlock(&udev->lock);
 }
 

@@ -106,10 +106,20 @@ static bool unknown_drain(struct ualink_device *udev, u32 id)
 	return budget != UINT_MAX;
 }
 
+static void unknown_add(struct ualink_device *udev, u32 id, unsigned long delay)
+{
+	set_bit(id, udev->unknown);
+	if (delay)
+		queue_delayed_work(udev->slow_wq, &udev->unknown_work, delay);
+	else
+		mod_delayed_work(udev->slow_wq, &udev->unknown_work, 0);
+}
+
 /* Messages from somebody that we have had nothing to do with yet. */
 static void unknown_work(struct work_struct *work)
 {
-	struct ualink_device *udev = container_of(work, struct ualink_device, unknown_work);
+	struct ualink_device *udev = container_of(to_delayed_work(work),
+						  struct ualink_device, unknown_work);
 	struct ualink_peer *peer;
 	unsigned int id;
 
@@ -120,10 +130,11 @@ static void unknown_work(struct work_struct *work)
 				ualink_notify_rx(udev, id);
 			continue;
 		}
-		/* Out of memory: the messages stay where they are, and the sender repeats them. */
 		peer = ualink_peer_obtain(udev, id);
 		if (peer)
 			queue_work(udev->wq, &peer->rx_work);
+		else
+			unknown_add(udev, id, msecs_to_jiffies(UALINK_RETRY_MS));
 	}
 }
 
@@ -149,7 +160,7 @@ static struct ualink_device *device_alloc(const struct ualink_device_params *par
 	mutex_init(&udev->state_mutex);
 	init_waitqueue_head(&udev->wait);
 	xa_init(&udev->peers);
-	INIT_WORK(&udev->unknown_work, unknown_work);
+	INIT_DELAYED_WORK(&udev->unknown_work, unknown_work);
 	INIT_WORK(&udev->release_work, ualink_device_release_work);
 	return udev;
 }
@@ -277,10 +288,10 @@ void ualink_device_release_work(struct work_struct *work)
 {
 	struct ualink_device *udev = container_of(work, struct ualink_device, release_work);
 
+	device_fini_queues(udev);
 	ualink_peer_destroy_all(udev);
 	xa_destroy(&udev->peers);
 	device_fini_tables(udev);
-	device_fini_queues(udev);
 	ualink_npa_fini(&udev->npa);
 	device_free(udev);
 }
@@ -313,9 +324,9 @@ static void forget_peers(struct ualink_device *udev)
 
 	xa_for_each(&udev->peers, id, peer) {
 		peer->gate_open = false;
-		peer->drop_grants = false;
-		peer->link_lost = false;
+		WRITE_ONCE(peer->link_lost, false);
 		ualink_grant_drop_all(peer);
+		peer->drop_grants = false;
 		ualink_tx_forget(peer);
 	}
 }
@@ -381,7 +392,7 @@ static int device_start(struct ualink_device *udev)
  *
  * The client calls it when the accelerator works, for the first time and after each
  * reset. The page tables of the NPA segment must be empty and the source gate
- * closed for all.
+ * closed for all. See ualink_device_deactivate() for where it can be called.
  *
  * Return: 0, also when it is active already; %-ENODEV if it is unregistered; %-EIO
  * if the link TLB could not be flushed or the gate not opened; %-ENOMEM.
@@ -453,6 +464,16 @@ static bool device_quiet(struct ualink_device *udev)
 	return udev->wedged || (peers_quiet(udev) && !udev->nr_quarantined);
 }
 
+/* What is still to be said to peers is of no interest to them any more. */
+static void forget_replies(struct ualink_device *udev)
+{
+	struct ualink_peer *peer;
+	unsigned long id;
+
+	xa_for_each(&udev->peers, id, peer)
+		ualink_tx_forget(peer);
+}
+
 /**
  * ualink_device_deactivate - ends all exports and imports
  * @udev: the device
@@ -462,6 +483,12 @@ static bool device_quiet(struct ualink_device *udev)
  * releases it. Sleeps for the accelerator's own hardware, for no other node. On
  * return nobody can reach anything, or the device is wedged and the client has to
  * reset it.
+ *
+ * It waits for work that allocates memory and takes dma_resv locks. So it, and
+ * ualink_device_activate(), cannot be called with such a lock held, from a
+ * section that a dma_fence waits for, or from a work item that memory reclaim
+ * waits for: a driver that resets in its timeout handler stops the hardware there,
+ * and does the rest in a work item of its own. Lockdep tells.
  */
 void ualink_device_deactivate(struct ualink_device *udev)
 {
@@ -479,8 +506,10 @@ void ualink_device_deactivate(struct ualink_device *udev)
 	/* Those that died are reported before the client goes on. */
 	flush_workqueue(udev->slow_wq);
 
-	scoped_guard(spinlock, &udev->lock)
+	scoped_guard(spinlock, &udev->lock) {
 		device_set_state(udev, UALINK_DEVICE_INACTIVE);
+		forget_replies(udev);
+	}
 }
 EXPORT_SYMBOL_GPL(ualink_device_deactivate);
 
@@ -506,7 +535,7 @@ void ualink_device_unregister(struct ualink_device *udev)
 
 	ualink_cache_fini(udev);
 	kobject_del(&udev->kobj);
-	cancel_work_sync(&udev->unknown_work);
+	cancel_delayed_work_sync(&udev->unknown_work);
 	cancel_delayed_work_sync(&udev->deadline_work);
 	ualink_peer_stop_all(udev);
 	flush_work(&udev->reap_work);
@@ -531,8 +560,7 @@ void ualink_notify_rx(struct ualink_device *udev, u32 src)
 	if (peer) {
 		queue_work(udev->wq, &peer->rx_work);
 	} else {
-		set_bit(src, udev->unknown);
-		queue_work(udev->slow_wq, &udev->unknown_work);
+		unknown_add(udev, src, 0);
 	}
 }
 EXPORT_SYMBOL_GPL(ualink_notify_rx);
@@ -565,9 +593,10 @@ void ualink_notify_link_down(struct ualink_device *udev, u32 id)
 {
 	struct ualink_peer *peer = xa_load(&udev->peers, id);
 
-	if (!peer)
+	/* The way to ourselves is none of the fabric's. */
+	if (!peer || ualink_peer_is_self(peer))
 		return;
-	/* Pairs with the read under lock in timer_tick(). */
+	/* Pairs with READ_ONCE() in timer_tick(). */
 	WRITE_ONCE(peer->link_lost, true);
 	mod_delayed_work(udev->wq, &peer->timer, 0);
 }

@@ -287,6 +287,7 @@ err_uncharge:
  * the caller gives back by ualink_export_put(), or
  *
  * - %-ENOTCONN: the accelerator is not active
+ * - %-ENODEV: it is gone
  * - %-EBUSY: it is being activated or stopped, or is wedged until a reset; try
  *   again
  * - %-EINVAL: the size is zero or no multiple of the page size
@@ -388,15 +389,18 @@ void ualink_export_end(struct ualink_export *exp)
 }
 EXPORT_SYMBOL_GPL(ualink_export_end);
 
-/* Ends all exports, without asking the importers: their gates are being closed. */
+/*
+ * Ends all exports, without asking the importers: their gates are being closed. May
+ * drop the lock meanwhile; there are no new exports.
+ */
 void ualink_export_end_all(struct ualink_device *udev)
 {
-	struct ualink_export *exp, *next;
-
 	lockdep_assert_held(&udev->lock);
 
-	list_for_each_entry_safe(exp, next, &udev->active, link)
-		export_revoke(exp);
+	while (!list_empty(&udev->active)) {
+		export_revoke(list_first_entry(&udev->active, struct ualink_export, link));
+		cond_resched_lock(&udev->lock);
+	}
 }
 
 /* The last grant of an export has ended. */
@@ -441,6 +445,7 @@ void ualink_export_deadline_work(struct work_struct *work)
 		if (!exp || time_before(jiffies, exp->deadline))
 			break;
 		export_overdue(exp);
+		cond_resched_lock(&udev->lock);
 	}
 	arm_deadline(udev);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Grants: who has imported what of ours. A peer has at most one for each export; it
- * ends when the peer releases it or acknowledges its revocation, when the source
- * gate is closed for the peer, or when a new session proves that nothing is left.
+ * ends when the peer releases it or acknowledges its revocation, or when the source
+ * gate is closed for the peer.
  */
 
 #include <linux/slab.h>
@@ -104,15 +104,15 @@ static void grant_end(struct ualink_grant *grant)
 		ualink_export_ungranted(exp);
 }
 
-/* @peer cannot reach anything any more that was granted to it. */
+/* @peer cannot reach anything any more that was granted to it. May drop the lock meanwhile. */
 void ualink_grant_drop_all(struct ualink_peer *peer)
 {
-	struct ualink_grant *grant, *next;
-
 	lockdep_assert_held(&peer->udev->lock);
 
-	list_for_each_entry_safe(grant, next, &peer->grants, peer_link)
-		grant_end(grant);
+	while (!list_empty(&peer->grants)) {
+		grant_end(list_first_entry(&peer->grants, struct ualink_grant, peer_link));
+		cond_resched_lock(&peer->udev->lock);
+	}
 }
 
 static bool export_allows(const struct ualink_export *exp, u32 id)

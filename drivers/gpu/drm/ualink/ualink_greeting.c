@@ -17,12 +17,14 @@
  *        | ---- HELLO (a) ---------------------------> |
  *      HELLO                                           | has challenge b
  *        | <--- HELLO_ACK (a, b) --------------------- |
- *      CLEANING: old imports die                       |
+ *      CLEANING: gate closes,                          |
+ *        | old grants end, old imports die             |
  *        | ---- READY (a, b) ------------------------> |
- *      READY                                       CLEANING: old imports die
- *        |                                         OPENING: old grants end, gate opens
+ *      READY                                       CLEANING: gate closes,
+ *        |                                           old grants end, old imports die
+ *        |                                         OPENING: gate opens
  *        | <--- READY_ACK (a, b) --------------------- |
- *      OPENING: old grants end, gate opens         NONE, session is (a, b)
+ *      OPENING: gate opens                         NONE, session is (a, b)
  *      NONE, session is (a, b)
  *
  * The two challenges, the one of the lower id first, are the session's number.
@@ -30,6 +32,9 @@
  * role, so that greetings which cross end in the same session. A HELLO proves
  * nothing, since it may be a late duplicate, and changes nothing but that it is
  * answered.
+ *
+ * The gate closes even if it was open for the same peer: what the peer's earlier
+ * life has sent, and the fabric still carries, must not be served.
  */
 
 #define GREETING_RETRIES	5
@@ -167,6 +172,9 @@ static void clean(struct ualink_peer *peer, const u64 session[2])
 	memcpy(peer->pending, session, sizeof(peer->pending));
 	if (ualink_peer_has_session(peer))
 		ualink_peer_end_session(peer, UALINK_DEATH_PEER_RESET);
+	/* What the peer's earlier life has sent is cut off before its new one is let in. */
+	peer->gate_wanted = false;
+	peer->drop_grants = true;
 	ualink_peer_set_state(peer, UALINK_PEER_GREETING);
 	greeting_set(peer, UALINK_GREETING_CLEANING);
 	ualink_peer_kick_slow(peer, 0);
@@ -193,6 +201,7 @@ void ualink_greeting_cleaned(struct ualink_peer *peer)
 		return;
 	}
 	greeting_set(peer, UALINK_GREETING_READY);
+	peer->greeting_start = jiffies;
 	peer->ready_since = jiffies;
 	send_ready(peer, UALINK_MSG_READY, peer->pending);
 	ualink_timer_arm(peer);

@@ -179,19 +179,27 @@ bool ualink_import_tag_dying(struct ualink_device *udev, u64 tag)
 	return false;
 }
 
-/* Ends every record with @tag. */
-void ualink_import_kill_tag(struct ualink_device *udev, u64 tag, enum ualink_death why,
-			    u32 grace_ms)
+/* Ends every record that a REVOKE names; true if some may still be in page tables. */
+bool ualink_import_revoke_tag(struct ualink_device *udev, const struct ualink_packet *revoke,
+			      u32 grace_ms)
 {
 	struct rhlist_head *list, *pos;
 	struct ualink_import *imp;
+	bool dying = false;
 
 	lockdep_assert_held(&udev->lock);
 
 	guard(rcu)();
-	list = rhltable_lookup(&udev->imports, &tag, import_params);
-	rhl_for_each_entry_rcu(imp, pos, list, node)
-		ualink_kill_import(imp, why, grace_ms);
+	list = rhltable_lookup(&udev->imports, &revoke->grant.tag, import_params);
+	rhl_for_each_entry_rcu(imp, pos, list, node) {
+		ualink_kill_import(imp, UALINK_DEATH_REVOKED, grace_ms);
+		if (imp->state != UALINK_IMPORT_REVOKING)
+			continue;
+		imp->revoke_request = revoke->request;
+		imp->revoke_grant = revoke->grant.grant;
+		dying = true;
+	}
+	return dying;
 }
 
 /* One more user of a record that is alive. */
@@ -201,6 +209,8 @@ static void import_use(struct ualink_import *imp)
 	imp->users++;
 	if (imp->state == UALINK_IMPORT_IDLE) {
 		ualink_cache_remove(imp);
+		/* What earlier users were allowed is theirs. Pairs with READ_ONCE(). */
+		WRITE_ONCE(imp->access, 0);
 		ualink_import_set_state(imp, UALINK_IMPORT_ACTIVE);
 	}
 }
@@ -267,6 +277,8 @@ retry:
 	imp = ret ? NULL : import_lookup(udev, handle);
 	if (imp) {
 		import_use(imp);
+	} else if (!ret && udev->wedged) {
+		ret = -EBUSY;
 	} else if (new) {
 		ret = ret ?: import_start(new, access);
 		if (!ret) {
@@ -313,7 +325,8 @@ static int import_check(struct ualink_import *imp, u32 access, int waited)
 		return -ENODEV;
 	if (access & ~imp->granted)
 		return -EACCES;
-	imp->access |= access;
+	/* Pairs with READ_ONCE() in ualink_import_access(). */
+	WRITE_ONCE(imp->access, imp->access | access);
 	return 0;
 }
 
@@ -360,7 +373,8 @@ static struct ualink_import *import_get(struct ualink_device *udev,
  * Return: the import, or
  *
  * - %-ENOTCONN: the accelerator is not active
- * - %-EBUSY: it is being activated or stopped; try again
+ * - %-EBUSY: it is being activated or stopped, or is wedged until a reset; try
+ *   again
  * - %-EXDEV: the handle names an accelerator outside of the vPod
  * - %-ENOENT: no such export, or not for this accelerator
  * - %-EACCES: less access is granted than needed

@@ -103,8 +103,8 @@ void ualink_import_finish(struct ualink_import *imp);
 void ualink_import_fail(struct ualink_import *imp, int error);
 void ualink_import_rx_rsp(struct ualink_peer *peer, const struct ualink_packet *pkt);
 void ualink_import_rx_release_ack(struct ualink_peer *peer, const struct ualink_packet *pkt);
-void ualink_import_kill_tag(struct ualink_device *udev, u64 tag, enum ualink_death why,
-			    u32 grace_ms);
+bool ualink_import_revoke_tag(struct ualink_device *udev, const struct ualink_packet *revoke,
+			      u32 grace_ms);
 bool ualink_import_tag_dying(struct ualink_device *udev, u64 tag);
 
 /* ualink_kill.c */

@@ -10,20 +10,26 @@
 
 /* Pause before an import is tried again that is busy, or when memory was short. */
 #define KILL_RETRY_MS	10
+/* Pause before TLBs are tried again that could not be emptied. */
+#define FLUSH_RETRY_MS	200
 
 static void kill_active(struct ualink_import *imp, enum ualink_death why, u32 grace_ms)
 {
+	struct ualink_peer *peer = imp->peer;
+
 	/* Pairs with READ_ONCE() in ualink_import_death(). */
 	WRITE_ONCE(imp->death, why);
 	imp->when = jiffies + msecs_to_jiffies(grace_ms);
-	imp->invalidated = false;
 	ualink_count(imp->udev, UALINK_COUNT_IMPORTS_DIED);
 	ualink_import_set_state(imp, UALINK_IMPORT_REVOKING);
-	list_move_tail(&imp->peer_link, &imp->peer->dying);
-	ualink_peer_kick_slow(imp->peer, 0);
+	list_move_tail(&imp->peer_link, &peer->dying);
+	peer->nr_dying++;
 }
 
-/* Ends an import, whatever its state. @grace_ms: what running work gets to complete. */
+/*
+ * Ends an import, whatever its state. @grace_ms: what running work gets to complete.
+ * The caller kicks slow_work, once for all that it ends.
+ */
 void ualink_kill_import(struct ualink_import *imp, enum ualink_death why, u32 grace_ms)
 {
 	lockdep_assert_held(&imp->udev->lock);
@@ -59,6 +65,8 @@ void ualink_kill_session(struct ualink_peer *peer, enum ualink_death why)
 			ualink_kill_import(imp, why, 0);
 	}
 	/* There is nobody to acknowledge to any more, and no time to lose. */
+	list_for_each_entry(imp, &peer->flushing, peer_link)
+		imp->revoke_request = 0;
 	list_for_each_entry(imp, &peer->dying, peer_link) {
 		imp->revoke_request = 0;
 		imp->when = jiffies;
@@ -87,20 +95,12 @@ static u32 grace_of(struct ualink_device *udev, const struct ualink_packet *pkt)
 void ualink_kill_rx_revoke(struct ualink_peer *peer, const struct ualink_packet *pkt)
 {
 	struct ualink_device *udev = peer->udev;
-	struct ualink_import *imp, *next;
-	bool dying = false;
 
 	lockdep_assert_held(&udev->lock);
 
-	ualink_import_kill_tag(udev, pkt->grant.tag, UALINK_DEATH_REVOKED, grace_of(udev, pkt));
-	list_for_each_entry_safe(imp, next, &peer->dying, peer_link) {
-		if (imp->handle.tag != pkt->grant.tag)
-			continue;
-		imp->revoke_request = pkt->request;
-		imp->revoke_grant = pkt->grant.grant;
-		dying = true;
-	}
-	if (!dying)
+	if (ualink_import_revoke_tag(udev, pkt, grace_of(udev, pkt)))
+		ualink_peer_kick_slow(peer, 0);
+	else
 		ack_revoke(peer, pkt->grant.tag, pkt->grant.grant, pkt->request);
 }
 
@@ -130,18 +130,19 @@ static bool invalidate(struct ualink_import *imp)
 /* One round over all that is dying; true if any of it is out of the page tables now. */
 static bool invalidate_all(struct ualink_peer *peer)
 {
-	size_t count = list_count_nodes(&peer->dying);
+	u32 count = peer->nr_dying;
 	struct ualink_import *imp;
-	bool any = false;
 
 	while (count--) {
 		imp = list_first_entry(&peer->dying, struct ualink_import, peer_link);
 		list_move_tail(&imp->peer_link, &peer->dying);
-		if (!imp->invalidated)
-			imp->invalidated = invalidate(imp);
-		any |= imp->invalidated;
+		if (invalidate(imp)) {
+			list_move_tail(&imp->peer_link, &peer->flushing);
+			peer->nr_dying--;
+		}
+		cond_resched_lock(&peer->udev->lock);
 	}
-	return any;
+	return !list_empty(&peer->flushing);
 }
 
 /* Reports a death to the client and to the exporter. Drops the lock meanwhile. */
@@ -168,20 +169,11 @@ static void bury(struct ualink_import *imp)
 	spin_lock(&udev->lock);
 }
 
-static void bury_invalidated(struct ualink_peer *peer)
+static void bury_flushed(struct ualink_peer *peer)
 {
-	struct ualink_import *imp, *next;
-
-	list_for_each_entry_safe(imp, next, &peer->dying, peer_link)
-		if (imp->invalidated)
-			list_move(&imp->peer_link, &peer->dying);
-
-	/* What begins to die while the lock is dropped goes to the other end. */
-	for (;;) {
-		imp = list_first_entry_or_null(&peer->dying, struct ualink_import, peer_link);
-		if (!imp || !imp->invalidated)
-			break;
-		bury(imp);
+	while (!list_empty(&peer->flushing)) {
+		bury(list_first_entry(&peer->flushing, struct ualink_import, peer_link));
+		cond_resched_lock(&peer->udev->lock);
 	}
 }
 
@@ -197,11 +189,9 @@ static bool flush_imports(struct ualink_device *udev)
 		return true;
 
 	ualink_count(udev, UALINK_COUNT_FLUSHES_FAILED);
-	if (udev->state != UALINK_DEVICE_STOPPING)
-		return false;
-	/* The client waits to reset it. No exporter is told: all sessions have ended. */
 	ualink_device_set_wedged(udev);
-	return true;
+	/* The client waits to reset it. No exporter is told: all sessions have ended. */
+	return udev->state == UALINK_DEVICE_STOPPING;
 }
 
 /*
@@ -213,8 +203,12 @@ void ualink_kill_work(struct ualink_peer *peer)
 	struct ualink_device *udev = peer->udev;
 
 	spin_lock(&udev->lock);
-	if (invalidate_all(peer) && flush_imports(udev))
-		bury_invalidated(peer);
+	if (invalidate_all(peer)) {
+		if (flush_imports(udev))
+			bury_flushed(peer);
+		else
+			ualink_peer_kick_slow(peer, msecs_to_jiffies(FLUSH_RETRY_MS));
+	}
 	if (!list_empty(&peer->dying))
 		ualink_peer_kick_slow(peer, msecs_to_jiffies(KILL_RETRY_MS));
 	spin_unlock(&udev->lock);

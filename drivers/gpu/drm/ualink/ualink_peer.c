@@ -49,6 +49,7 @@ static struct ualink_peer *peer_create(struct ualink_device *udev, u32 id)
 	INIT_LIST_HEAD(&peer->sent);
 	INIT_LIST_HEAD(&peer->imports);
 	INIT_LIST_HEAD(&peer->dying);
+	INIT_LIST_HEAD(&peer->flushing);
 	INIT_LIST_HEAD(&peer->grants);
 	INIT_LIST_HEAD(&peer->ping.link);
 	INIT_WORK(&peer->rx_work, ualink_rx_work);
@@ -89,11 +90,11 @@ void ualink_peer_stop_all(struct ualink_device *udev)
 	struct ualink_peer *peer;
 	unsigned long id;
 
-	/* In the order in which they queue each other when the device is not active. */
+	/* They queue each other. */
 	xa_for_each(&udev->peers, id, peer) {
-		cancel_delayed_work_sync(&peer->slow_work);
-		cancel_delayed_work_sync(&peer->timer);
-		cancel_work_sync(&peer->rx_work);
+		disable_delayed_work_sync(&peer->slow_work);
+		disable_delayed_work_sync(&peer->timer);
+		disable_work_sync(&peer->rx_work);
 	}
 }
 
@@ -116,8 +117,6 @@ void ualink_peer_set_state(struct ualink_peer *peer, enum ualink_peer_state stat
 	if (peer->state == state)
 		return;
 	trace_ualink_peer_state(peer, peer->state, state);
-	if (state == UALINK_PEER_SUSPECT)
-		peer->suspect_since = jiffies;
 	peer->state = state;
 }
 
@@ -134,7 +133,7 @@ void ualink_peer_kick_slow(struct ualink_peer *peer, unsigned long delay)
 
 /*
  * Ends the session with @peer on this side. Imports die. Grants stay counted until
- * the gate is closed or the peer has said that it does not use them.
+ * the gate is closed, which the caller sees to.
  */
 void ualink_peer_end_session(struct ualink_peer *peer, enum ualink_death why)
 {
@@ -197,18 +196,24 @@ static int move_gate(struct ualink_peer *peer, bool open)
 
 static void close_gate(struct ualink_peer *peer)
 {
-	/* With a gate that does not close, the peer can still reach what it holds. */
-	if (move_gate(peer, false))
+	if (move_gate(peer, false)) {
+		/* The peer can still reach what it holds: no new session before a reset. */
+		ualink_greeting_abort(peer);
+		fail_pending_imports(peer, -ENODEV);
+		ualink_peer_set_state(peer, UALINK_PEER_DOWN);
 		return;
-	peer->drop_grants = false;
+	}
 	ualink_grant_drop_all(peer);
+	peer->drop_grants = false;
 }
 
 static void open_gate(struct ualink_peer *peer)
 {
-	/* The peer is ready: it holds nothing that was granted before. */
-	peer->drop_grants = false;
-	ualink_grant_drop_all(peer);
+	/* A greeting has begun since this work closed the gate, or did not have to. */
+	if (peer->gate_open || peer->drop_grants) {
+		ualink_peer_kick_slow(peer, 0);
+		return;
+	}
 	if (move_gate(peer, true)) {
 		ualink_peer_down(peer, UALINK_DEATH_PEER_LOST, -ENODEV);
 		return;
@@ -241,7 +246,7 @@ void ualink_peer_slow_work(struct work_struct *work)
 
 	spin_lock(&udev->lock);
 	/* Asked only now: a session may have ended since. */
-	if (list_empty(&peer->dying))
+	if (list_empty(&peer->dying) && list_empty(&peer->flushing))
 		ualink_greeting_cleaned(peer);
 	if (peer->greeting == UALINK_GREETING_OPENING)
 		open_gate(peer);

@@ -7,6 +7,9 @@
 #include "ualink_internal.h"
 #include "ualink_trace.h"
 
+/* Who answers this, but one request not for so many times the peer timeout, is of no use. */
+#define DEAF_FACTOR	4
+
 static bool heartbeat_needed(struct ualink_peer *peer)
 {
 	return ualink_peer_has_session(peer) && !ualink_peer_is_self(peer) &&
@@ -85,16 +88,15 @@ void ualink_peer_revoke_answered(struct ualink_peer *peer)
 	ualink_peer_heard(peer);
 }
 
-/* For how long, in jiffies, the peer has been silent although it was asked; 0 if it was not. */
-static u32 silence(struct ualink_peer *peer)
+/* Age of the oldest unanswered request, in jiffies; 0 for none. */
+static u32 oldest_request(struct ualink_peer *peer)
 {
-	u32 heard = ualink_age(peer->last_heard);
 	struct ualink_req *req;
 	u32 oldest = 0;
 
 	list_for_each_entry(req, &peer->sent, link)
 		oldest = max(oldest, ualink_age(req->first_sent));
-	return min(heard, oldest);
+	return oldest;
 }
 
 static u32 patience(struct ualink_peer *peer)
@@ -110,9 +112,12 @@ static void check_answers(struct ualink_peer *peer)
 {
 	struct ualink_device *udev = peer->udev;
 	u32 timeout = ualink_tunable_jiffies(udev, UALINK_PEER_TIMEOUT_MS);
-	u32 silent = silence(peer);
+	u32 oldest = oldest_request(peer);
+	/* For how long the peer has been silent although it was asked. */
+	u32 silent = min(oldest, ualink_age(peer->last_heard));
 
-	if (silent >= timeout || oldest_revoke(peer) >= timeout) {
+	if (silent >= timeout || oldest_revoke(peer) >= timeout ||
+	    oldest / DEAF_FACTOR >= timeout) {
 		trace_ualink_timeout(udev, "peer", peer->id);
 		ualink_peer_down(peer, UALINK_DEATH_PEER_LOST, -ENODEV);
 	} else if (silent >= patience(peer)) {
@@ -131,8 +136,9 @@ static void heartbeat(struct ualink_peer *peer)
 
 static void timer_tick(struct ualink_peer *peer)
 {
-	if (peer->link_lost) {
-		peer->link_lost = false;
+	/* Pairs with WRITE_ONCE() in ualink_notify_link_down(). */
+	if (READ_ONCE(peer->link_lost)) {
+		WRITE_ONCE(peer->link_lost, false);
 		ualink_peer_down(peer, UALINK_DEATH_PEER_LOST, -ENODEV);
 		return;
 	}

@@ -100,7 +100,7 @@ static int send_msg(struct ualink_peer *peer, const struct ualink_msg *msg, u8 t
 		peer->tx_blocked = true;
 		break;
 	default:
-		peer->link_lost = true;
+		WRITE_ONCE(peer->link_lost, true);
 		mod_delayed_work(udev->wq, &peer->timer, 0);
 		break;
 	}

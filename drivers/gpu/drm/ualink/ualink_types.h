@@ -172,7 +172,7 @@ struct ualink_import {
 	struct ualink_device *udev;
 	/* Immutable while not DEAD */
 	struct ualink_peer *peer;
-	/* In &ualink_peer.imports, or in its list of dying ones; under lock */
+	/* In &ualink_peer.imports, or .dying, or .flushing; under lock */
 	struct list_head peer_link;
 	/* In &ualink_device.idle, oldest first, while IDLE; under lock */
 	struct list_head idle_link;
@@ -208,8 +208,6 @@ struct ualink_import {
 	u8 state;
 	/* An &enum ualink_death; under lock, set once */
 	u8 death;
-	/* The client has been told to invalidate it, and has; under lock */
-	bool invalidated;
 };
 
 /*
@@ -242,7 +240,7 @@ struct ualink_peer {
 	u8 own_slot;
 	/* An &enum ualink_peer_state, set by ualink_peer_set_state() only */
 	u8 state;
-	/* An &enum ualink_greeting, set by ualink_greeting_set() only */
+	/* An &enum ualink_greeting, set by greeting_set() only */
 	u8 greeting;
 	/* The peer's READY of the pending session has come */
 	bool peer_ready;
@@ -266,7 +264,7 @@ struct ualink_peer {
 	bool gate_open;
 	bool gate_wanted;
 	bool drop_grants;
-	/* The transport said that there is no route; the timer takes the peer down */
+	/* The transport said that there is no route; the timer takes the peer down. Atomic. */
 	bool link_lost;
 	/* The timer runs at the pace of retries, not of heartbeats */
 	bool timer_fast;
@@ -287,29 +285,33 @@ struct ualink_peer {
 	/* The ring was full; wait for ualink_notify_tx() */
 	bool tx_blocked;
 
-	/* Imports from it, and exports it holds */
+	/*
+	 * Imports from it: those that are not REVOKING, those that still may be in
+	 * page tables, and those that still may be in TLBs; and exports it holds
+	 */
 	struct list_head imports;
 	struct list_head dying;
+	struct list_head flushing;
 	struct list_head grants;
 	u32 nr_imports;
+	u32 nr_dying;
 	u32 nr_grants;
 
 	/*
 	 * jiffies: last message of the present session; begin and last sending
 	 * of the greeting (or birth of a challenge that no greeting of ours
-	 * waits for); first READY; begin of the session; begin of SUSPECT
+	 * waits for); first READY; beginning of the session
 	 */
 	unsigned long last_heard;
 	unsigned long greeting_start;
 	unsigned long greeting_sent;
 	unsigned long ready_since;
 	unsigned long session_start;
-	unsigned long suspect_since;
 	/* SUSPECT because of a REVOKE: only its acknowledgment ends that */
 	bool suspect_revoke;
 	struct ualink_req ping;
 
-	/* A message that had to wait for the gate; only rx_work touches it */
+	/* A message that had to wait for the gate; rx_work's, once there is a session */
 	struct ualink_msg stash;
 	bool stashed;
 	struct work_struct rx_work;
@@ -388,7 +390,7 @@ struct ualink_device {
 	spinlock_t lock;
 	/* Serializes activation, deactivation and removal. Outer to all else. */
 	struct mutex state_mutex;
-	/* An &enum ualink_device_state; under lock, set by ualink_device_set_state() only */
+	/* An &enum ualink_device_state; under lock, set by device_set_state() only */
 	u8 state;
 	/* A flush or a gate failed; under lock, until the next activation */
 	bool wedged;
@@ -399,11 +401,11 @@ struct ualink_device {
 	struct rhashtable exports;
 	struct rhashtable grants;
 	struct rhltable imports;
-	/* Peers by id. Under lock to store; RCU to load. */
+	/* Peers by id, which stay; by itself it is safe to load and store */
 	struct xarray peers;
 	/* Ids whose messages wait for a peer to be made */
 	DECLARE_BITMAP(unknown, UALINK_MAX_IDS);
-	struct work_struct unknown_work;
+	struct delayed_work unknown_work;
 
 	/* Exports by state, REVOKING ones in the order of their deadlines; under lock */
 	struct list_head active;

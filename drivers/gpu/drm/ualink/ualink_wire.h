@@ -39,7 +39,7 @@ struct ualink_msg;
  *
  * NAK refuses a request that is not of the greeting, and nothing else.
  *
- * Payloads, with the offset of each field in bytes from the begin of the payload::
+ * Payloads, with the offset of each field in bytes from the beginning of the payload::
  *
  *     HELLO, HELLO_ACK     0 lowest version, 1 highest version, 2 segment shift,
  *                          3 page shift, 4 features (u32), 8 vPod (16 bytes)

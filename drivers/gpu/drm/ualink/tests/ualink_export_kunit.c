@@ -175,6 +175,8 @@ static void recover(struct ualink_mock *node)
 	ualink_device_deactivate(node->udev);
 	ualink_mock_reset(node);
 	KUNIT_ASSERT_EQ(node->pod->test, ualink_device_activate(node->udev), 0);
+	/* An import that meets the BYE is refused. */
+	ualink_mock_settle(node->pod);
 }
 
 /* The flush fails: the memory stays, nothing new is exported, and the old goes on. */

@@ -105,6 +105,8 @@ static int op_source_gate(struct ualink_device *udev, u32 src, bool open)
 		return ret;
 
 	guard(spinlock)(&pod->lock);
+	if (open && test_bit(src, node->gate))
+		ualink_mock_violation(node, "gate opened while it was open");
 	__assign_bit(src, node->gate, open);
 	return 0;
 }

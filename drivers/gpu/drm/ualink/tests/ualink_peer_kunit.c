@@ -156,8 +156,8 @@ static void peer_believes_echo_only(struct kunit *test)
 }
 
 /*
- * A peer restarts without a word. Each side opens its gate, and gives up what the
- * other held, only when the other has said that it holds nothing any more.
+ * A peer restarts without a word. The gate that is open for it closes, and with that
+ * what it held is given up; it opens when the peer has said that it holds nothing.
  */
 static void peer_restarts(struct kunit *test)
 {
@@ -185,7 +185,8 @@ static void peer_restarts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_access(by_a, false), -EFAULT);
 	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(b, a));
 	KUNIT_EXPECT_NE(test, ualink_mock_peer_state(b, a), UALINK_PEER_UP);
-	KUNIT_EXPECT_EQ(test, a->udev->nr_grants, 1);
+	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(a, b));
+	KUNIT_EXPECT_EQ(test, a->udev->nr_grants, 0);
 
 	ualink_mock_rules_clear(pod);
 	ualink_mock_rule(pod, UALINK_MOCK_HOLD, UALINK_MSG_READY_ACK, b->id, a->id,
@@ -193,11 +194,12 @@ static void peer_restarts(struct kunit *test)
 	ualink_mock_release_held(pod, false);
 	KUNIT_ASSERT_TRUE(test, ualink_mock_wait(ualink_mock_held(pod)));
 	KUNIT_EXPECT_TRUE(test, ualink_mock_gate(b, a));
-	KUNIT_EXPECT_EQ(test, a->udev->nr_grants, 1);
+	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(a, b));
 
 	ualink_mock_rules_clear(pod);
 	ualink_mock_release_held(pod, false);
 	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_end(async));
+	KUNIT_EXPECT_TRUE(test, ualink_mock_gate(a, b));
 	KUNIT_EXPECT_EQ(test, a->udev->nr_grants, 0);
 	KUNIT_EXPECT_EQ(test, b->udev->nr_grants, 1);
 	KUNIT_EXPECT_EQ(test, by_a->deaths, 1);
@@ -336,6 +338,31 @@ static void peer_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_sent(pod, UALINK_MSG_PING), 0);
 }
 
+/* One that answers all but a single request keeps the session for a while, not for ever. */
+static void peer_is_deaf_to_one(struct kunit *test)
+{
+	struct ualink_mock_pod *pod = ualink_mock_pod_create(test, NULL, 2);
+	struct ualink_mock *a = &pod->nodes[0], *b = &pod->nodes[1];
+	struct ualink_mock_import *kept = ualink_mock_get(a, ualink_mock_export(b));
+	struct ualink_mock_import *closed = ualink_mock_get(a, ualink_mock_export(b));
+	unsigned long start = jiffies;
+
+	ualink_mock_tune(pod, UALINK_HEARTBEAT_MS, 50);
+	ualink_mock_tune(pod, UALINK_PEER_TIMEOUT_MS, 500);
+	ualink_mock_rule(pod, UALINK_MOCK_DROP, UALINK_MSG_RELEASE, a->id, b->id,
+			 UALINK_MOCK_ANY);
+	ualink_mock_close(closed);
+	UALINK_MOCK_EXPECT(test, ualink_mock_peer_state(a, b) == UALINK_PEER_DOWN);
+	KUNIT_EXPECT_GE(test, jiffies - start, msecs_to_jiffies(4 * 500));
+	KUNIT_EXPECT_GT(test, ualink_mock_sent(pod, UALINK_MSG_PONG), 1);
+	UALINK_MOCK_EXPECT(test, kept->deaths == 1);
+	KUNIT_EXPECT_EQ(test, kept->why, UALINK_DEATH_PEER_LOST);
+
+	ualink_mock_rules_clear(pod);
+	ualink_mock_get(a, ualink_mock_export(b));
+	KUNIT_EXPECT_EQ(test, sessions(a, b), 2);
+}
+
 /* One that asks and does not take its answers loses answers, and nobody else anything. */
 static void peer_does_not_read(struct kunit *test)
 {
@@ -444,6 +471,7 @@ static struct kunit_case ualink_peer_cases[] = {
 	KUNIT_CASE_PARAM(peer_is_lost, loss_gen_params),
 	KUNIT_CASE(peer_is_suspect),
 	KUNIT_CASE(peer_is_left_alone),
+	KUNIT_CASE_SLOW(peer_is_deaf_to_one),
 	KUNIT_CASE_SLOW(peer_does_not_read),
 	KUNIT_CASE(peer_deactivates_with_all),
 	KUNIT_CASE(peer_unregisters_with_all),

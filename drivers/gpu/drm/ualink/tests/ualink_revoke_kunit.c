@@ -539,6 +539,7 @@ static void revoke_without_gate(struct kunit *test)
 	ualink_mock_reset(p.b);
 	ualink_mock_set_deaf(p.a, false);
 	KUNIT_ASSERT_EQ(test, ualink_device_activate(p.b->udev), 0);
+	ualink_mock_settle(p.pod);
 	expect_freed(p.b);
 	ualink_mock_get(p.a, ualink_mock_export(p.b));
 }
@@ -547,6 +548,7 @@ static void revoke_without_gate(struct kunit *test)
 static void revoke_without_flush(struct kunit *test)
 {
 	struct pair p = make_pair(test);
+	struct ualink_mock_mem *other;
 
 	ualink_mock_fail(p.a, UALINK_MOCK_IMPORT_FLUSH, -EIO, UINT_MAX);
 	ualink_mock_tune(p.pod, UALINK_REVOKE_DEADLINE_MS, 50);
@@ -554,10 +556,12 @@ static void revoke_without_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p.pod, UALINK_MSG_REVOKE_ACK), 0);
 	KUNIT_EXPECT_EQ(test, p.b->udev->nr_quarantined, 1);
 	KUNIT_EXPECT_EQ(test, p.obj->deaths, 0);
-	KUNIT_EXPECT_FALSE(test, p.a->udev->wedged);
+	KUNIT_EXPECT_TRUE(test, p.a->udev->wedged);
+	other = ualink_mock_export(p.b);
+	KUNIT_EXPECT_PTR_EQ(test, ualink_mock_import(p.a, other), ERR_PTR(-EBUSY));
+	revoke(other);
 
 	ualink_device_deactivate(p.a->udev);
-	KUNIT_EXPECT_TRUE(test, p.a->udev->wedged);
 	KUNIT_EXPECT_EQ(test, p.obj->deaths, 1);
 	KUNIT_EXPECT_GT(test, ualink_mock_counter(p.a, UALINK_COUNT_FLUSHES_FAILED), 1);
 	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p.pod, UALINK_MSG_REVOKE_ACK), 0);
