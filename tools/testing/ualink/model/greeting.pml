@@ -41,7 +41,7 @@
 #define KILL		3
 
 /* one accelerator as the other sees it: struct ualink_peer, one import, one grant */
-byte greeting[2], challenge[2], session[2], pending[2], import[2], slow[2];
+byte greeting[2], challenge[2] = 1, session[2], pending[2], import[2], slow[2];
 bool peer_ready[2], owe[2], asked[2], kicked[2], stashed[2];
 bool gate_open[2], gate_wanted[2], drop_grants[2], granted[2];
 
@@ -53,13 +53,29 @@ bool gate_open[2], gate_wanted[2], drop_grants[2], granted[2];
 short net[4];
 hidden int x; hidden byte type, s, c, k;
 
+/* Without LIVE, works may run at any time, and receiving need not wait: that is more than happens. */
+#ifdef LIVE
+#define KICK(i)		kicked[i] = true
+#define KICKED(i)	kicked[i] -> kicked[i] = false
+#define STASH(i, v)	stashed[i] = v
+#define WAITING	PENDING
+#define OWE(i, v)	owe[i] = v
+#define OWED(i)	owe[i]
+#else
+#define KICK(i)		skip
+#define KICKED(i)	true
+#define STASH(i, v)	skip
+#define WAITING	0	/* somebody always does */
+#define OWE(i, v)	skip
+#define OWED(i)	true
+#endif
+
 #define OTHER(i)	(1 - (i))
 /* a session is two challenges, that of accelerator 0 first; 0 is none */
 #define PART(i, s)	((i) -> (s) % 16 : (s) / 16)
 #define SAME(a, b)	((a) && (a) == (b))
 
 #ifdef LIVE
-#define IMPORTS(i)	(wishes > 0)
 #define HAS_GATE(i)	true
 #define FAULT(n)	(n > 0) -> n--
 #ifndef CRASHES
@@ -80,6 +96,7 @@ byte crashes = CRASHES, losses = LOSSES, dups = DUPS, wishes = WISHES, readies[2
 #define IMPORTS(i)	((i) == 0)
 #define HAS_GATE(i)	((i) == 1)
 #define FAULT(n)	true
+#define QUIET		true
 #endif
 
 #define SAFE(i)		(!HAS_GATE(i) || granted[i] || import[1 - i] < ACTIVE || !(gate_open[i] || slow[i] == OPEN))
@@ -98,9 +115,9 @@ inline sort(i) {
  * lost for ever otherwise. For a late HELLO, see the end of Accelerator().
  */
 #define TYPE(m)		((m) / 256)
-#define MINE(i, m)	(challenge[i] && PART(i, (m) % 256) == challenge[i])
-#define ALIVE(i, m)	(TYPE(m) == HELLO && MINE(OTHER(i), m) || TYPE(m) > HELLO && MINE(i, m) || \
-			 TYPE(m) > HELLO_ACK && SAME(session[i], (m) % 256))
+#define MINE(i, m)	(PART(i, (m) % 256) == challenge[i])
+#define ALIVE(i, m)	(TYPE(m) == HELLO_ACK && greeting[i] == GREET && MINE(i, m) || \
+			 TYPE(m) > HELLO_ACK && (MINE(i, m) || TYPE(m) != RDY_ACK && SAME(session[i], (m) % 256)))
 inline purge(i) {
 	if
 	:: !ALIVE(i, net[2 * i]) -> net[2 * i] = net[2 * i + 1]; net[2 * i + 1] = 0
@@ -121,7 +138,10 @@ inline purge(i) {
 #define DONE		CHECK; purge(0); purge(1)
 #endif
 
-/* the smallest challenge of @i that nobody knows any more: fresh_challenge() */
+/*
+ * need_challenge(), fresh_challenge(): the smallest that nobody knows any more. It is drawn when
+ * the last one is given up, since nobody knows it before it is sent.
+ */
 inline fresh_challenge(i) {
 	c = 1;
 	do
@@ -162,46 +182,46 @@ inline receive(i) {
 	fi
 }
 
-/* need_challenge() */
-inline need_challenge(i) {
-	if
-	:: challenge[i] == 0 -> fresh_challenge(i)
-	:: else
-	fi
-}
-
 /* send_hello() */
 inline send_hello(i) {
+#ifdef LIVE
 	c = (i -> challenge[i] : challenge[i] * 16);
 	send(OTHER(i), HELLO, c)
+#else
+	skip	/* see "late HELLO" below */
+#endif
 }
 
 /* ualink_greeting_start() */
 inline greeting_start(i) {
 	if
-	:: greeting[i] == NONE -> need_challenge(i); greeting[i] = GREET; send_hello(i)
+	:: greeting[i] == NONE -> greeting[i] = GREET; send_hello(i)
 	:: else
 	fi
 }
 
 /* ualink_greeting_abort() */
 inline greeting_abort(i) {
-	greeting[i] = NONE; challenge[i] = 0; pending[i] = 0; peer_ready[i] = false; owe[i] = false
+	greeting[i] = NONE; fresh_challenge(i); pending[i] = 0; peer_ready[i] = false; OWE(i, false)
 }
 
 /* ualink_tx_request(), ualink_tx_pump() */
 inline pump(i) {
+#ifdef LIVE
 	if
 	:: session[i] && import[i] == PENDING && !asked[i] -> asked[i] = true; send(OTHER(i), REQ, session[i])
 	:: else
 	fi
+#else
+	skip	/* it may be sent at any time, see below */
+#endif
 }
 
 /* ualink_peer_end_session(), ualink_kill_session(), ualink_tx_session_ended() */
 inline end_session(i) {
 	if
 	:: session[i] ->
-		session[i] = 0; kicked[i] = true;
+		session[i] = 0; KICK(i);
 #ifndef PENDING_FORGOTTEN
 		asked[i] = false;
 #endif
@@ -220,10 +240,11 @@ inline peer_down(i) {
 	end_session(i);
 	greeting_abort(i);
 	if
-	:: import[i] == PENDING -> import[i] = 0; asked[i] = false
+	:: import[i] == PENDING -> import[i] = 0
 	:: else
 	fi;
-	gate_wanted[i] = false; drop_grants[i] = HAS_GATE(i); kicked[i] = true; stashed[i] = false;
+	asked[i] = false;
+	gate_wanted[i] = false; drop_grants[i] = HAS_GATE(i); KICK(i); STASH(i, false);
 #ifdef DROPPED_WHEN_DOWN
 	granted[i] = false
 #endif
@@ -238,13 +259,13 @@ inline clean(i, v) {
 #endif
 	greeting[i] = CLEANING;
 #ifndef NO_KICK
-	kicked[i] = true
+	KICK(i)
 #endif
 }
 
 /* open_gate() of ualink_greeting.c */
 inline want_open(i) {
-	peer_ready[i] = true; greeting[i] = OPENING; kicked[i] = true
+	peer_ready[i] = true; greeting[i] = OPENING; KICK(i)
 }
 
 /* ualink_greeting_cleaned() */
@@ -266,22 +287,21 @@ inline greeting_cleaned(i) {
 /* ualink_greeting_opened() */
 inline greeting_opened(i) {
 	gate_wanted[i] = HAS_GATE(i);
-	session[i] = pending[i]; k = owe[i]; c = challenge[i];
+	session[i] = pending[i]; k = OWED(i); x = challenge[i];
 	greeting_abort(i);
 #ifdef CHALLENGE_KEPT
-	challenge[i] = c;
+	challenge[i] = x;
 #endif
 	if
 	:: k -> send(OTHER(i), RDY_ACK, session[i])
 	:: else
 	fi;
 	pump(i);
-	stashed[i] = false
+	STASH(i, false)
 }
 
 /* rx_hello() */
 inline rx_hello(i) {
-	need_challenge(i);
 	s = s + (i -> challenge[i] : challenge[i] * 16);
 	send(OTHER(i), HELLO_ACK, s);
 #ifdef HELLO_BELIEVED
@@ -290,7 +310,7 @@ inline rx_hello(i) {
 }
 
 /* answers_challenge() */
-#define ANSWERS(i)	(challenge[i] && PART(i, s) == challenge[i])
+#define ANSWERS(i)	(PART(i, s) == challenge[i])
 
 /* rx_hello_ack() */
 inline rx_hello_ack(i) {
@@ -311,7 +331,7 @@ inline rx_ready(i) {
 		if
 		:: !ANSWERS(i)
 		:: else ->
-			owe[i] = true;
+			OWE(i, true);
 			if
 			:: greeting[i] == OPENING && pending[i] == s
 			:: greeting[i] == READY -> pending[i] = s; want_open(i)
@@ -337,7 +357,7 @@ inline rx_ready_ack(i) {
 inline rx_in_session(i) {
 	if
 	:: type == REQ -> granted[i] = true; send(OTHER(i), RSP, s)
-	:: type == RSP && import[i] == PENDING -> import[i] = ACTIVE; asked[i] = false
+	:: type == RSP && import[i] == WAITING -> import[i] = ACTIVE; asked[i] = false
 	:: else
 	fi
 }
@@ -376,7 +396,7 @@ inline greeting_implied(i) {
 	:: greeting[i] == READY -> want_open(i)
 	:: else
 	fi;
-	stashed[i] = true;
+	STASH(i, true);
 	send(i, type, s)
 }
 
@@ -419,7 +439,7 @@ inline kill_and_open(i) {
 	:: true -> greeting_cleaned(i)
 #endif
 	:: import[i] != DYING -> greeting_cleaned(i)
-	:: else -> kicked[i] = true
+	:: else -> KICK(i)
 	fi;
 	if
 	:: greeting[i] == OPENING ->
@@ -436,7 +456,7 @@ inline kill_and_open(i) {
 inline crash(i) {
 	greeting_abort(i);
 	session[i] = 0; import[i] = 0; asked[i] = false; granted[i] = false; slow[i] = IDLE;
-	gate_wanted[i] = false; drop_grants[i] = false; kicked[i] = false; stashed[i] = false;
+	gate_wanted[i] = false; drop_grants[i] = false; kicked[i] = false; STASH(i, false);
 #ifndef OPEN_AFTER_RESET
 	gate_open[i] = false
 #endif
@@ -449,8 +469,7 @@ active [2] proctype Accelerator() {
 		receive(_pid); rx_dispatch(_pid); DONE }
 
 	/* ualink_peer_slow_work(), move_gate(): what lies between unlocks */
-	:: atomic { slow[_pid] == IDLE && kicked[_pid] ->
-		kicked[_pid] = false;
+	:: atomic { slow[_pid] == IDLE && KICKED(_pid) ->
 		if
 		:: !gate_wanted[_pid] && gate_open[_pid] -> slow[_pid] = CLOSE
 		:: else ->
@@ -469,22 +488,17 @@ active [2] proctype Accelerator() {
 		:: true -> greeting_opened(_pid)
 #endif
 		:: greeting[_pid] == OPENING -> greeting_opened(_pid)
-		:: else -> kicked[_pid] = true
+		:: else -> KICK(_pid)
 		fi; DONE }
 
+#ifdef LIVE
 	/* import_start(): somebody wants to import, and waits */
-	:: atomic { import[_pid] == 0 && IMPORTS(_pid) ->
-		import[_pid] = PENDING; pump(_pid);
+	:: atomic { import[_pid] == 0 && wishes > 0 ->
+		wishes--; import[_pid] = PENDING; pump(_pid);
 		if
 		:: !session[_pid] -> greeting_start(_pid)
 		:: else
-		fi;
-#ifdef LIVE
-		wishes--;
-#endif
-		DONE }
-
-#ifdef LIVE
+		fi; DONE }
 	/* ualink_timer_work(), not before all else is done: ualink_greeting_timer(), start_over() */
 	:: atomic { QUIET && greeting[_pid] == GREET -> send_hello(_pid) }
 #ifndef READY_ONCE
@@ -504,18 +518,18 @@ active [2] proctype Accelerator() {
 	:: atomic { crashes > 0 -> crashes--; peer_down(_pid) }
 #else
 	/* ualink_timer_work(), be it too early: ualink_greeting_timer(), start_over(), check_answers() */
-	:: atomic { greeting[_pid] == GREET -> send_hello(_pid); DONE }
+	/* rx_hello(): the HELLO of who still waits for an answer */
+	:: atomic { greeting[OTHER(_pid)] == GREET ->
+		s = (_pid -> challenge[0] * 16 : challenge[1]); rx_hello(_pid); DONE }
 	:: atomic { greeting[_pid] == READY -> send(OTHER(_pid), RDY, pending[_pid]); DONE }
 	:: atomic { greeting[_pid] == READY -> greeting_abort(_pid); greeting_start(_pid); DONE }
-	:: atomic { greeting[_pid] == NONE && challenge[_pid] -> challenge[_pid] = 0; DONE }
+	:: atomic { greeting[_pid] == NONE -> fresh_challenge(_pid); DONE }
 	:: atomic { session[_pid] || greeting[_pid] == GREET || greeting[_pid] == READY -> peer_down(_pid); DONE }
 	/* ualink_tx_retry() */
-	:: atomic { session[_pid] && import[_pid] == PENDING -> send(OTHER(_pid), REQ, session[_pid]); DONE }
+	:: atomic { session[_pid] && import[_pid] == WAITING && IMPORTS(_pid) -> send(OTHER(_pid), REQ, session[_pid]); DONE }
 	:: atomic { crash(_pid); DONE }
 	/* a NAK; the PING of a heartbeat is no more than another READY_ACK */
 	:: atomic { greeting[_pid] == NONE -> greeting_start(_pid); DONE }
-	/* a late HELLO: purge() has forgotten it, its HELLO_ACK has no effect */
-	:: atomic { challenge[_pid] == 0 -> fresh_challenge(_pid); DONE }
 #endif
 	od
 }
