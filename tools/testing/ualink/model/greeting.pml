@@ -117,7 +117,8 @@ inline sort(i) {
 #define TYPE(m)		((m) / 256)
 #define MINE(i, m)	(PART(i, (m) % 256) == challenge[i])
 #define ALIVE(i, m)	(TYPE(m) == HELLO_ACK && greeting[i] == GREET && MINE(i, m) || \
-			 TYPE(m) > HELLO_ACK && (MINE(i, m) || TYPE(m) != RDY_ACK && SAME(session[i], (m) % 256)))
+			 TYPE(m) > HELLO_ACK && MINE(i, m) || \
+			 (TYPE(m) == RDY || TYPE(m) == REQ || TYPE(m) == RSP && !import[i]) && SAME(session[i], (m) % 256))
 inline purge(i) {
 	if
 	:: !ALIVE(i, net[2 * i]) -> net[2 * i] = net[2 * i + 1]; net[2 * i + 1] = 0
@@ -477,10 +478,9 @@ active [2] proctype Accelerator() {
 			:: !gate_wanted[_pid] && drop_grants[_pid] -> close_gate(_pid)
 			:: else
 			fi;
-			slow[_pid] = KILL
+			kill_and_open(_pid)
 		fi; DONE }
-	:: atomic { slow[_pid] == CLOSE -> close_gate(_pid); slow[_pid] = KILL; DONE }
-	:: atomic { slow[_pid] == KILL -> kill_and_open(_pid); DONE }
+	:: atomic { slow[_pid] == CLOSE -> close_gate(_pid); kill_and_open(_pid); DONE }
 	:: atomic { slow[_pid] == OPEN ->
 		gate_open[_pid] = true; slow[_pid] = IDLE;
 		if
