@@ -38,7 +38,7 @@
 #define IDLE		0	/* how far slow_work is, that is in ->source_gate() without the lock: */
 #define CLOSE		1
 #define OPEN		2
-#define KILL		3
+#define KILL		3	/* -DLONG: what follows runs later */
 
 /* one accelerator as the other sees it: struct ualink_peer, one import, one grant */
 byte greeting[2], challenge[2] = 1, session[2], pending[2], import[2], slow[2];
@@ -453,6 +453,12 @@ inline kill_and_open(i) {
 	fi
 }
 
+#ifdef LONG
+#define KILL_AND_OPEN(i) slow[i] = KILL
+#else
+#define KILL_AND_OPEN(i) kill_and_open(i)
+#endif
+
 /* ualink_device_deactivate() and ualink_device_activate(), or another kernel: forget_peers() */
 inline crash(i) {
 	greeting_abort(i);
@@ -478,9 +484,12 @@ active [2] proctype Accelerator() {
 			:: !gate_wanted[_pid] && drop_grants[_pid] -> close_gate(_pid)
 			:: else
 			fi;
-			kill_and_open(_pid)
+			KILL_AND_OPEN(_pid)
 		fi; DONE }
-	:: atomic { slow[_pid] == CLOSE -> close_gate(_pid); kill_and_open(_pid); DONE }
+	:: atomic { slow[_pid] == CLOSE -> close_gate(_pid); KILL_AND_OPEN(_pid); DONE }
+#ifdef LONG
+	:: atomic { slow[_pid] == KILL -> kill_and_open(_pid); DONE }
+#endif
 	:: atomic { slow[_pid] == OPEN ->
 		gate_open[_pid] = true; slow[_pid] = IDLE;
 		if
