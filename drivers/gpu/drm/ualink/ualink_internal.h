@@ -156,9 +156,4 @@ static inline bool ualink_peer_has_session(const struct ualink_peer *peer)
 	return peer->state == UALINK_PEER_UP || peer->state == UALINK_PEER_SUSPECT;
 }
 
-static inline bool ualink_session_equal(const u64 a[2], const u64 b[2])
-{
-	return a[0] == b[0] && a[1] == b[1];
-}
-
 #endif /* _UALINK_INTERNAL_H_ */

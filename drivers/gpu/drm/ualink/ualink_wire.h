@@ -183,6 +183,11 @@ enum ualink_decode_error ualink_packet_decode(struct ualink_packet *pkt,
 bool ualink_packet_window_valid(const struct ualink_packet *pkt, u8 segment_shift, u64 page_size);
 bool ualink_msg_type_valid(u8 type);
 
+static inline bool ualink_session_equal(const u64 a[2], const u64 b[2])
+{
+	return a[0] == b[0] && a[1] == b[1];
+}
+
 /* Index of the challenge of @id in the number of a session with @other. */
 static inline unsigned int ualink_challenge_slot(u32 id, u32 other)
 {
