@@ -6,6 +6,7 @@
  * S1  Who can reach a range of a peer (it has a translation, and the peer's gate is
  *     open for it) is counted by that peer as a holder: the range is not reused.
  * S2  Who is in a session holds nothing of another one.
+ * S3  No gate is to stay open for a peer that is down.
  *   with -DLIVE, once the faults (losses, duplicates, crashes) are used up:
  * L1  No execution is endless: no message loop, no retry that cannot succeed.
  * L2  At the end no waiter is stranded and no greeting stuck; what was imported
@@ -101,7 +102,8 @@ byte crashes = CRASHES, losses = LOSSES, dups = DUPS, wishes = WISHES, readies[2
 
 #define SAFE(i)		(!HAS_GATE(i) || granted[i] || import[1 - i] < ACTIVE || !(gate_open[i] || slow[i] == OPEN))
 #define CHECK		assert(SAFE(0) && SAFE(1)); \
-			assert(!(session[0] && import[0] == DYING) && !(session[1] && import[1] == DYING))
+			assert(!(session[0] && import[0] == DYING) && !(session[1] && import[1] == DYING)); \
+			assert((!gate_wanted[0] || session[0] || greeting[0]) && (!gate_wanted[1] || session[1] || greeting[1]))
 
 inline sort(i) {
 	if
@@ -116,7 +118,14 @@ inline sort(i) {
  */
 #define TYPE(m)		((m) / 256)
 #define MINE(i, m)	(PART(i, (m) % 256) == challenge[i])
-#define ALIVE(i, m)	(TYPE(m) == HELLO_ACK && greeting[i] == GREET && MINE(i, m) || \
+#ifdef ANY_SESSION
+#define UNMATCHED(t)	((t) >= REQ)
+#elif defined(ANY_READY_ACK)
+#define UNMATCHED(t)	((t) == RDY_ACK)
+#else
+#define UNMATCHED(t)	false
+#endif
+#define ALIVE(i, m)	(UNMATCHED(TYPE(m)) || TYPE(m) == HELLO_ACK && greeting[i] == GREET && MINE(i, m) || \
 			 TYPE(m) > HELLO_ACK && MINE(i, m) || \
 			 (TYPE(m) == RDY || TYPE(m) == REQ || TYPE(m) == RSP && !import[i]) && SAME(session[i], (m) % 256))
 inline purge(i) {
@@ -133,7 +142,7 @@ inline purge(i) {
 	:: else
 	fi
 }
-#if defined(LIVE) || defined(ANY_SESSION)
+#ifdef LIVE
 #define DONE		CHECK
 #else
 #define DONE		CHECK; purge(0); purge(1)
