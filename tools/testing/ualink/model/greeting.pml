@@ -52,7 +52,7 @@ bool gate_open[2], gate_wanted[2], drop_grants[2], granted[2];
  * so each can be late, out of order, lost and repeated.
  */
 short net[4];
-hidden int x; hidden byte type, s, c, k;
+int x; byte type, s, c, k;	/* local to a step */
 
 /* Without LIVE, works may run at any time, and receiving need not wait: that is more than happens. */
 #ifdef LIVE
@@ -142,10 +142,11 @@ inline purge(i) {
 	:: else
 	fi
 }
+#define FORGET		x = 0; type = 0; s = 0; c = 0; k = 0
 #ifdef LIVE
-#define DONE		CHECK
+#define DONE		d_step { CHECK; FORGET }
 #else
-#define DONE		CHECK; purge(0); purge(1)
+#define DONE		d_step { CHECK; purge(0); purge(1); FORGET }
 #endif
 
 /*
@@ -153,6 +154,7 @@ inline purge(i) {
  * the last one is given up, since nobody knows it before it is sent.
  */
 inline fresh_challenge(i) {
+	d_step {
 	c = 1;
 	do
 	:: c == PART(i, session[0]) || c == PART(i, session[1]) || c == PART(i, pending[0]) ||
@@ -162,6 +164,7 @@ inline fresh_challenge(i) {
 	od;
 	assert(c < 16);
 	challenge[i] = c
+	}
 }
 
 /* ualink_tx_reply(), send_packet(): to @i */
@@ -440,7 +443,9 @@ inline close_gate(i) {
 inline kill_and_open(i) {
 	if
 	:: import[i] == DYING -> import[i] = 0
-	:: import[i] == DYING			/* busy, tried again */
+#ifndef LIVE
+	:: import[i] == DYING	/* busy, tried again */
+#endif
 	:: else
 	fi;
 	slow[i] = IDLE;
@@ -518,22 +523,22 @@ active [2] proctype Accelerator() {
 		:: else
 		fi; DONE }
 	/* ualink_timer_work(), not before all else is done: ualink_greeting_timer(), start_over() */
-	:: atomic { QUIET && greeting[_pid] == GREET -> send_hello(_pid) }
+	:: atomic { QUIET && greeting[_pid] == GREET -> send_hello(_pid); DONE }
 #ifndef READY_ONCE
-	:: atomic { QUIET && greeting[_pid] == READY && readies[_pid] -> readies[_pid]--; send(OTHER(_pid), RDY, pending[_pid]) }
+	:: atomic { QUIET && greeting[_pid] == READY && readies[_pid] -> readies[_pid]--; send(OTHER(_pid), RDY, pending[_pid]); DONE }
 	:: atomic { QUIET && greeting[_pid] == READY && !readies[_pid] ->
 #ifdef NO_START_OVER
-		send(OTHER(_pid), RDY, pending[_pid]) }
+		send(OTHER(_pid), RDY, pending[_pid]); DONE }
 #else
-		greeting_abort(_pid); greeting_start(_pid) }
+		greeting_abort(_pid); greeting_start(_pid); DONE }
 #endif
 #endif
 	/* ualink_tx_retry(), heartbeat(); a PING matters only when it will be refused */
-	:: atomic { QUIET && session[_pid] && greeting[_pid] == NONE && asked[_pid] -> send(OTHER(_pid), REQ, session[_pid]) }
+	:: atomic { QUIET && session[_pid] && greeting[_pid] == NONE && asked[_pid] -> send(OTHER(_pid), REQ, session[_pid]); DONE }
 	:: atomic { QUIET && session[_pid] && greeting[_pid] == NONE && !asked[_pid] && (import[_pid] || granted[_pid]) && session[0] != session[1] ->
-		send(OTHER(_pid), PING, session[_pid]) }
-	:: atomic { crashes > 0 -> crashes--; crash(_pid) }
-	:: atomic { crashes > 0 -> crashes--; peer_down(_pid) }
+		send(OTHER(_pid), PING, session[_pid]); DONE }
+	:: atomic { crashes > 0 -> crashes--; crash(_pid); DONE }
+	:: atomic { crashes > 0 -> crashes--; peer_down(_pid); DONE }
 #else
 	/* ualink_timer_work(), be it too early: ualink_greeting_timer(), start_over(), check_answers() */
 	/* rx_hello(): the HELLO of who still waits for an answer */
@@ -542,7 +547,7 @@ active [2] proctype Accelerator() {
 	:: atomic { greeting[_pid] == READY -> send(OTHER(_pid), RDY, pending[_pid]); DONE }
 	:: atomic { greeting[_pid] == READY -> greeting_abort(_pid); greeting_start(_pid); DONE }
 	:: atomic { greeting[_pid] == NONE -> fresh_challenge(_pid); DONE }
-	:: atomic { session[_pid] || greeting[_pid] == GREET || greeting[_pid] == READY -> peer_down(_pid); DONE }
+	:: atomic { session[_pid] || greeting[_pid] -> peer_down(_pid); DONE }
 	/* ualink_tx_retry() */
 	:: atomic { session[_pid] && import[_pid] == WAITING && IMPORTS(_pid) -> send(OTHER(_pid), REQ, session[_pid]); DONE }
 	:: atomic { crash(_pid); DONE }
@@ -559,6 +564,10 @@ active proctype End() {
 	assert(import[0] != DYING && import[1] != DYING);
 	assert(greeting[0] == NONE && greeting[1] == NONE);
 	assert(!import[0] && !import[1] || session[0] == session[1]);
-	assert(!stashed[0] && !stashed[1])
+	assert(!stashed[0] && !stashed[1]);
+	do
+	:: true ->
+progress:	skip
+	od
 }
 #endif
