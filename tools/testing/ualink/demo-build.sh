@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# demo-build.sh OUTDIR: build the demonstration (ualink-demo) and the benchmark
-# of the ioctls (ualink-bench). DRM_INCLUDE: a folder with drm.h, when it is
+# demo-build.sh OUTDIR: build the demonstration (ualink-demo), the benchmark of
+# the ioctls (ualink-bench) and the programs of the faults tier. DRM_INCLUDE: a folder with drm.h, when it is
 # neither in libdrm's place nor in the kernel tree below build/.
 set -euo pipefail
 
@@ -26,9 +26,10 @@ cflags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -D__user=
 if command -v ccache > /dev/null; then cc=(ccache "${CC:-cc}"); else cc=("${CC:-cc}"); fi
 
 dir=tools/testing/ualink
-for source in $dir/demo/accel.c $dir/demo/ualink-demo.c $dir/bench/ualink-bench.c; do
+for source in $dir/demo/*.c $dir/bench/*.c $dir/faults/*.c; do
 	"${cc[@]}" "${cflags[@]}" -I$dir/demo -c "$source" -o "$out/$(basename "$source" .c).o"
 done
-for program in ualink-demo ualink-bench; do
-	"${cc[@]}" "$out/$program.o" "$out/accel.o" -o "$out/$program"
+for program in "$out"/ualink-*.o; do
+	program=$(basename "$program" .o)
+	"${cc[@]}" "$out/$program.o" "$out/accel.o" -pthread -o "$out/$program"
 done
