@@ -9,6 +9,9 @@ results.py sum DIR TIER...   count the tiers' FILE.tap; the last line is
                              "N passed, N failed, N skipped"; exit status 1 if
                              any failed, or a tier has no or not all results
 results.py bench LOG...      the lines "bench: KEY VALUE" of the logs, as JSON
+results.py faults DIR...     the lines "faults: KEY VALUE" of the logs of the runs that
+                             are kept in DIRs, and how many of these had complaints
+                             of the kernel or leaks, as JSON
 results.py goals FILE.json   print them beside the goals; exit status 1 if one
                              of these is not there
 """
@@ -135,17 +138,27 @@ def summary(directory, tiers):
     return 1 if total[1] or not total[0] else 0
 
 
-def bench(paths):
+def values(word, paths):
     out = {}
     for path in paths:
         with open(path, errors="replace") as f:
             for line in f:
-                m = re.search(r"\bbench: ([A-Za-z0-9_.]+)[ =:]+(\S+)", line)
+                m = re.search(r"\b" + word + r": ([A-Za-z0-9_.]+)[ =:]+(\S+)", line)
                 if m:
                     try:
                         out[m[1]] = float(m[2]) if "." in m[2] or "e" in m[2] else int(m[2])
                     except ValueError:
                         out[m[1]] = m[2]
+    return out
+
+
+def faults(directories):
+    logs = [os.path.join(d, "out") for d in directories]
+    out = values("faults", [p for p in logs if os.path.exists(p)])
+    out["runs"] = len(directories)
+    out["splats"] = sum(os.path.exists(os.path.join(d, "splats")) for d in directories)
+    out["leaks"] = sum(os.path.exists(os.path.join(d, "kmemleak")) and
+                       os.path.getsize(os.path.join(d, "kmemleak")) > 0 for d in directories)
     return out
 
 
@@ -197,7 +210,10 @@ def main():
     elif what == "goals":
         return goals(args[0])
     elif what == "bench":
-        json.dump(bench(args), sys.stdout, indent=1, sort_keys=True)
+        json.dump(values("bench", args), sys.stdout, indent=1, sort_keys=True)
+        print()
+    elif what == "faults":
+        json.dump(faults(args), sys.stdout, indent=1, sort_keys=True)
         print()
     else:
         sys.exit(__doc__)

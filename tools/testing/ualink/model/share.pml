@@ -92,6 +92,8 @@ int x; byte type, s, t, n, k, j;	/* local to a step */
 #endif
 byte crashes = CRASHES, losses = LOSSES, dups = DUPS, wishes = WISHES, exports = EXPORTS;
 #define FAULT(f)	(f > 0) -> f--
+#define EMPTY(i)	(!net[2 * TO_E(i)] && !net[2 * TO_I(i)] && !drop_grants[i] && import[i] != DYING)
+#define QUIET		(ALL(EMPTY) && export != UNMAPPING)
 #define WISH(w)		(w > 0) -> w--
 #else
 #define FAULT(f)	true
@@ -144,9 +146,13 @@ inline send(q, ty, se, ta, nu) {
 	:: else ->
 		if
 		:: FAULT(losses)
+#ifdef ONE_MESSAGE
+		:: net[2 * (q)] = x
+#else
 		:: net[2 * (q) + 1] == 0 -> net[2 * (q) + 1] = x
 		:: net[2 * (q) + 1] -> net[2 * (q) + 1] = x
 		:: net[2 * (q) + 1] -> net[2 * (q)] = x
+#endif
 		fi;
 		sort(q)
 	fi
@@ -182,11 +188,7 @@ inline grant_end(i) {
 /* ualink_grant_rx_import_req(), grant_decide() */
 inline rx_import_req(i) {
 	if
-#ifdef EXPORT_STILL_FOUND
-	:: export && t == etag ->
-#else
 	:: export == ACTIVE && t == etag ->
-#endif
 		if
 #ifdef GRANT_KEPT
 		:: grant[i] -> send(TO_I(i), RSP, es[i], t, n)
@@ -331,6 +333,8 @@ active proctype Exporter() {
 #ifndef LIVE
 		:: export > ACTIVE -> revoke(i)
 		:: es[i] -> exporter_down(i)
+#else
+		:: es[i] && crashes > 0 -> crashes--; exporter_down(i)
 #endif
 		/* ualink_peer_slow_work(), close_gate() */
 		:: drop_grants[i] ->
@@ -493,10 +497,9 @@ active [IMPORTERS] proctype Importer() {
 		:: else -> finish(I)
 		fi; DONE }
 	/* the client: drm_ualink maps under dma_resv, after it has seen that the import is alive */
-#ifdef MAPPED_WHEN_DYING
-	:: atomic { (import[I] == ACTIVE || import[I] == DYING) && pte[I] == 0 -> pte[I] = 1; DONE }
-#else
 	:: atomic { import[I] == ACTIVE && pte[I] == 0 -> pte[I] = 1; DONE }
+#ifdef MAPPED_WHEN_DYING
+	:: atomic { import[I] == DYING && pte[I] == 2 -> pte[I] = 3; DONE }
 #endif
 	/* import_unuse() by the last user, who has unmapped and flushed; ualink_cache_add() or not */
 	:: atomic { import[I] == ACTIVE ->
@@ -506,12 +509,16 @@ active [IMPORTERS] proctype Importer() {
 		pte[I] = 0;
 #endif
 		if
+#ifndef NO_CACHE
 		:: import[I] = IDLE
+#endif
 		:: zombie[I] == 0 -> release(I)
 		fi; DONE }
+#ifndef NO_CACHE
 	/* import_use(); idle_release() */
 	:: atomic { import[I] == IDLE && WISH(wishes) -> import[I] = ACTIVE; DONE }
 	:: atomic { import[I] == IDLE && zombie[I] == 0 -> release(I); DONE }
+#endif
 
 	/* ualink_kill_work(): invalidate(); then flush_imports(), bury() */
 	:: atomic { import[I] == DYING && pte[I] == 1 -> pte[I] = 2;
@@ -519,7 +526,7 @@ active [IMPORTERS] proctype Importer() {
 		send(TO_E(I), REVOKE_ACK, is[I], itag[I], revoke_grant[I]);
 #endif
 		DONE }
-	:: atomic { import[I] == DYING && pte[I] != 1 -> pte[I] = 0;
+	:: atomic { import[I] == DYING && pte[I] != 1 -> pte[I] = (pte[I] == 3 -> 3 : 0);
 		if
 		:: revoke_grant[I] -> send(TO_E(I), REVOKE_ACK, is[I], itag[I], revoke_grant[I])
 		:: else
@@ -539,6 +546,33 @@ active [IMPORTERS] proctype Importer() {
 	/* ualink_tx_retry() */
 	:: atomic { import[I] == PENDING && number[I] -> send(TO_E(I), REQ, is[I], itag[I], number[I]); DONE }
 	:: atomic { zombie[I] -> k = zombie[I]; send(TO_E(I), RELEASE, is[I], k / 8, k % 8); DONE }
+#else
+	:: atomic { FAULT(crashes); importer_end_session(I); DONE }
+	/* the same, when there is nothing else to be done; who is not in the same session is told so by a NAK */
+#ifndef RELEASE_ONCE
+	:: atomic { QUIET && zombie[I] && is[I] == es[I] -> k = zombie[I]; send(TO_E(I), RELEASE, is[I], k / 8, k % 8); DONE }
+#endif
+	:: atomic { QUIET && import[I] == PENDING && is[I] && is[I] == es[I] -> send(TO_E(I), REQ, is[I], itag[I], number[I]); DONE }
+	:: atomic { QUIET && import[I] && is[I] && is[I] != es[I] || QUIET && zombie[I] && is[I] != es[I] -> importer_end_session(I); DONE }
+	:: atomic { QUIET && import[I] == PENDING && is[I] == 0 -> greet(I); DONE }
+	/* check_answers(): the peer timeout */
+	:: atomic { QUIET && grant[I] && es[I] && is[I] != es[I] -> exporter_down(I); DONE }
+#ifndef REVOKE_ONCE
+	:: atomic { QUIET && grant[I] && es[I] && is[I] == es[I] && export > ACTIVE -> revoke(I); DONE }
+#endif
 #endif
 	od
 }
+
+#ifdef LIVE
+#define SETTLED(i)	(import[i] != PENDING && import[i] != DYING && !zombie[i] && (!import[i] || is[i] && is[i] == es[i]))
+active proctype End() {
+	timeout ->
+	assert(ALL(SETTLED));
+	assert(export == NONE || export == ACTIVE);
+	do
+	:: true ->
+progress:	skip
+	od
+}
+#endif

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# faults.sh - what a user, a peer, the fabric and the allocator can do wrong: a sweep
+# over all failing allocations, a soak with a reference model, and how long others'
+# troubles take. Writes build/results/faults.tap, and faults-values.json for the
+# sum that is in faults.json (see check.sh).
+#   SOAK_SECONDS=n (60)    SEED=n (random; the soak prints it)
+. "$(dirname "$0")/lib.sh"
+kernel_for debug
+debug=$kernel
+"$here/demo-build.sh" "$build/demo"
+
+# run NAME KERNEL MEM SECONDS ACCELS PROGRAM [ARGUMENTS...]
+run() {
+	local name=$1 kernel=$2 mem=$3 limit=$4 accels=$5
+	shift 5
+	echo "./$*" > "$build/.faults-cmd"
+	"$here/run-uml.sh" -l -f "$build/demo/$1" -m "$mem" -t "$limit" -o "$logs/faults-$name" \
+		"$kernel" "$build/.faults-cmd" vualink.pods=1 vualink.accels="$accels"
+}
+times() {
+	"$here/build-uml.sh" plain
+	run times "$build/um-plain/linux" 5G 600 65 ualink-times
+}
+
+rm -rf "$logs"/faults-*
+tap_start faults
+tap_check "each allocation fails once" run failnth "$debug" 1G 900 3 ualink-failnth
+seconds=${SOAK_SECONDS:-60}
+tap_check "$seconds s of everything at random, against a model" \
+	run soak "$debug" 1G $((seconds * 2 + 300)) 4 ualink-soak "$seconds" ${SEED:+"$SEED"}
+tap_check "the time that others' troubles take" times
+python3 "$here/results.py" faults "$logs"/faults-*/ > "$results/faults-values.json"
+tap_done
