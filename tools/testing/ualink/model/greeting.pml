@@ -6,7 +6,7 @@
  * S1  Who can reach a range of a peer (it has a translation, and the peer's gate is
  *     open for it) is counted by that peer as a holder: the range is not reused.
  * S2  Who is in a session holds nothing of another one.
- * S3  No gate is to stay open for a peer that is down.
+ * S3  No gate is to be open without a session.
  *   with -DLIVE, once the faults (losses, duplicates, crashes) are used up:
  * L1  No execution is endless: no message loop, no retry that cannot succeed.
  * L2  At the end no waiter is stranded and no greeting stuck; what was imported
@@ -91,7 +91,7 @@ int x; byte type, s, c, k;	/* local to a step */
 #ifndef WISHES
 #define WISHES		2
 #endif
-byte crashes = CRASHES, losses = LOSSES, dups = DUPS, wishes = WISHES, readies[2];
+byte crashes = CRASHES, losses = LOSSES, dups = DUPS, wishes = WISHES, readies[2], patience[2];
 #define QUIET		(!net[0] && !net[1] && !net[2] && !net[3] && !kicked[0] && !kicked[1] && !slow[0] && !slow[1])
 #else
 #define IMPORTS(i)	((i) == 0)
@@ -100,10 +100,13 @@ byte crashes = CRASHES, losses = LOSSES, dups = DUPS, wishes = WISHES, readies[2
 #define QUIET		true
 #endif
 
-#define SAFE(i)		(!HAS_GATE(i) || granted[i] || import[1 - i] < ACTIVE || !(gate_open[i] || slow[i] == OPEN))
-#define CHECK		assert(SAFE(0) && SAFE(1)); \
-			assert(!(session[0] && import[0] == DYING) && !(session[1] && import[1] == DYING)); \
-			assert((!gate_wanted[0] || session[0] || greeting[0]) && (!gate_wanted[1] || session[1] || greeting[1]))
+/* the number tells model.sh which property a seeded bug breaks */
+#define MUST(number, what) assert(number && (what))
+#define BOTH(p)		(p(0) && p(1))
+#define COUNTED(i)	(!HAS_GATE(i) || granted[i] || import[1 - i] < ACTIVE || !(gate_open[i] || slow[i] == OPEN))
+#define ONE_SESSION(i)	(!session[i] || import[i] != DYING)
+#define WANTED(i)	(!gate_wanted[i] || session[i])
+#define CHECK		MUST(101, BOTH(COUNTED)); MUST(102, BOTH(ONE_SESSION)); MUST(103, BOTH(WANTED))
 
 inline sort(i) {
 	if
@@ -208,7 +211,10 @@ inline send_hello(i) {
 /* ualink_greeting_start() */
 inline greeting_start(i) {
 	if
-	:: greeting[i] == NONE -> greeting[i] = GREET; send_hello(i)
+	:: greeting[i] == NONE -> greeting[i] = GREET; send_hello(i);
+#ifdef LIVE
+		patience[i] = 1
+#endif
 	:: else
 	fi
 }
@@ -235,9 +241,7 @@ inline end_session(i) {
 	if
 	:: session[i] ->
 		session[i] = 0; KICK(i);
-#ifndef PENDING_FORGOTTEN
 		asked[i] = false;
-#endif
 #ifndef IMPORT_KEPT
 		if
 		:: import[i] == ACTIVE -> import[i] = DYING
@@ -270,6 +274,7 @@ inline clean(i, v) {
 #ifdef DROPPED_WHEN_CLEANING
 	granted[i] = false;
 #endif
+	gate_wanted[i] = false; drop_grants[i] = HAS_GATE(i);
 	greeting[i] = CLEANING;
 #ifndef NO_KICK
 	KICK(i)
@@ -289,6 +294,9 @@ inline greeting_cleaned(i) {
 		greeting[i] = READY; send(OTHER(i), RDY, pending[i]);
 #ifdef LIVE
 		readies[i] = 1;
+#ifdef PATIENCE_RENEWED
+		patience[i] = 1;
+#endif
 #endif
 #ifdef OPENED_WITH_READY
 		want_open(i)
@@ -309,8 +317,14 @@ inline greeting_opened(i) {
 	:: k -> send(OTHER(i), RDY_ACK, session[i])
 	:: else
 	fi;
+#ifndef PENDING_FORGOTTEN
 	pump(i);
+#endif
+#ifdef NOT_RECEIVED_AGAIN
+	skip
+#else
 	STASH(i, false)
+#endif
 }
 
 /* rx_hello() */
@@ -336,10 +350,7 @@ inline rx_hello_ack(i) {
 /* rx_ready() */
 inline rx_ready(i) {
 	if
-	:: SAME(session[i], s) ->
-#ifndef READY_NOT_REPEATED
-		send(OTHER(i), RDY_ACK, s)
-#endif
+	:: SAME(session[i], s) -> send(OTHER(i), RDY_ACK, s)
 	:: else ->
 		if
 		:: !ANSWERS(i)
@@ -434,9 +445,20 @@ inline rx_dispatch(i) {
 	fi
 }
 
-/* close_gate(): the gate of a peer that is down */
+/* close_gate(); with DEAF, that of 1 cannot be closed, and it never answers a READY */
 inline close_gate(i) {
+#ifdef DEAF
+	if
+	:: i == 1 -> greeting_abort(i);
+		if
+		:: import[i] == PENDING -> import[i] = 0
+		:: else
+		fi
+	:: else -> gate_open[i] = false; drop_grants[i] = false; granted[i] = false
+	fi
+#else
 	gate_open[i] = false; drop_grants[i] = false; granted[i] = false
+#endif
 }
 
 /* ualink_kill_work(); then the end of slow_work, and open_gate() */
@@ -457,12 +479,12 @@ inline kill_and_open(i) {
 	:: else -> KICK(i)
 	fi;
 	if
-	:: greeting[i] == OPENING ->
-		drop_grants[i] = false; granted[i] = false;
-		if
-		:: HAS_GATE(i) && !gate_open[i] -> slow[i] = OPEN
-		:: else -> greeting_opened(i)
-		fi
+	:: greeting[i] == OPENING && !HAS_GATE(i) -> greeting_opened(i)
+#ifdef NOT_CLOSED_FIRST
+	:: greeting[i] == OPENING && HAS_GATE(i) -> slow[i] = OPEN
+#endif
+	:: greeting[i] == OPENING && HAS_GATE(i) && !gate_open[i] && !drop_grants[i] -> slow[i] = OPEN
+	:: greeting[i] == OPENING && (gate_open[i] || drop_grants[i]) -> KICK(i)
 	:: else
 	fi
 }
@@ -530,7 +552,11 @@ active [2] proctype Accelerator() {
 #ifdef NO_START_OVER
 		send(OTHER(_pid), RDY, pending[_pid]); DONE }
 #else
-		greeting_abort(_pid); greeting_start(_pid); DONE }
+		/* start_over(), and greeting_expired() in the end */
+		if
+		:: patience[_pid] -> greeting_abort(_pid); greeting_start(_pid); patience[_pid] = 0
+		:: else -> peer_down(_pid)
+		fi; DONE }
 #endif
 #endif
 	/* ualink_tx_retry(), heartbeat(); a PING matters only when it will be refused */
@@ -558,13 +584,11 @@ active [2] proctype Accelerator() {
 }
 
 #ifdef LIVE
+#define SETTLED(i)	(import[i] != PENDING && import[i] != DYING && greeting[i] == NONE && !stashed[i] && \
+			 (!import[i] || session[0] == session[1]))
 active proctype End() {
 	timeout ->
-	assert(import[0] != PENDING && import[1] != PENDING);
-	assert(import[0] != DYING && import[1] != DYING);
-	assert(greeting[0] == NONE && greeting[1] == NONE);
-	assert(!import[0] && !import[1] || session[0] == session[1]);
-	assert(!stashed[0] && !stashed[1]);
+	MUST(202, BOTH(SETTLED));
 	do
 	:: true ->
 progress:	skip

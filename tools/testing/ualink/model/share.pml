@@ -7,8 +7,8 @@
  *     gate is open for it) is counted as a holder of just the export that it imported:
  *     so the range is not free, quarantined only, and not another export's.
  * S2  Memory that was released is reached by nobody.
- * S3  (-DSLOW_FABRIC) Nor does an access reach another export that was under way
- *     when its importer crashed.
+ * S3  Nor does an access reach another export that was under way when its importer
+ *     crashed.
  *   with -DLIVE, once the faults (losses, duplicates, crashes) are used up:
  * L1  No execution is endless: no message loop, no retry that cannot succeed.
  * L2  At the end nobody waits for an import, no import is half dead, no export
@@ -55,12 +55,8 @@ byte is[IMPORTERS], import[IMPORTERS], itag[IMPORTERS], number[IMPORTERS], last_
 byte pte[IMPORTERS], revoke_grant[IMPORTERS];
 /* the record that is RELEASING: its tag * 8 + grant */
 byte zombie[IMPORTERS];
-#ifdef SLOW_FABRIC
+/* what of a crashed importer the fabric still carries: the tag */
 byte under_way[IMPORTERS];
-#define UNDER_WAY(i)	under_way[i]
-#else
-#define UNDER_WAY(i)	0
-#endif
 
 /*
  * The messages to the exporter from, and to, each importer: sets of two as in greeting.pml. A message
@@ -102,16 +98,19 @@ byte crashes = CRASHES, losses = LOSSES, dups = DUPS, wishes = WISHES, exports =
 
 #if IMPORTERS == 2
 #define ALL(p)		(p(0) && p(1))
-#define ANY(i)		if :: i = 0 :: i = 1 fi
 #else
 #define ALL(p)		p(0)
-#define ANY(i)		i = 0
 #endif
 
+/* of two importers only one does what it likes, for the number of states */
+#define FAULTY(i)	(i == 0)
+
+/* the number tells model.sh which property a seeded bug breaks */
+#define MUST(number, what) assert(number && (what))
 #define REACHES(i)	(pte[i] && gate[i])
-#define SAFE(i)		(!REACHES(i) || export && etag == itag[i] && grant[i])
+#define COUNTED(i)	(!REACHES(i) || export && etag == itag[i] && grant[i])
 #define HIDDEN(i)	(!npa || !REACHES(i))
-#define GONE(i)		(!UNDER_WAY(i) || !gate[i] || export && etag == UNDER_WAY(i) && grant[i])
+#define GONE(i)		(!under_way[i] || !gate[i] || export && etag == under_way[i] && grant[i])
 #define RELEASED	(export == NONE || export == QUARANTINED)
 #define UNGRANTED(i)	(grant[i] == 0)
 
@@ -135,7 +134,7 @@ inline forget(q) {
 }
 #endif
 #define DONE d_step { \
-	assert(ALL(SAFE)); assert(!RELEASED || ALL(HIDDEN)); assert(ALL(GONE)); \
+	MUST(101, ALL(COUNTED)); MUST(102, !RELEASED || ALL(HIDDEN)); MUST(103, ALL(GONE)); \
 	x = 0; type = 0; s = 0; t = 0; n = 0; k = 0 }
 
 /* ualink_tx_reply(), send_packet() */
@@ -256,7 +255,7 @@ inline export_end() {
 	od
 }
 
-/* ualink_peer_down(), ualink_peer_end_session(): close_gate() follows */
+/* ualink_peer_down(), or clean() and ualink_peer_end_session(): close_gate() follows */
 inline exporter_down(i) {
 	es[i] = 0; forget(TO_E(i));
 	drop_grants[i] = true;
@@ -271,12 +270,10 @@ inline exporter_crash() {
 	do
 	:: j < IMPORTERS ->
 		es[j] = 0; grant[j] = 0; drop_grants[j] = false; forget(TO_E(j));
-#ifdef SLOW_FABRIC
 		if
 		:: gate[j] -> under_way[j] = 0
 		:: else
 		fi;
-#endif
 #ifndef OPEN_AFTER_RESET
 		gate[j] = false;
 #endif
@@ -286,7 +283,7 @@ inline exporter_crash() {
 }
 
 /* a tag that nobody knows any more: ualink_handle_generate() */
-#define FREE(i)		(itag[i] != t && zombie[i] / 8 != t && UNDER_WAY(i) != t && \
+#define FREE(i)		(itag[i] != t && zombie[i] / 8 != t && under_way[i] != t && \
 			 TAG(net[2 * TO_E(i)]) != t && TAG(net[2 * TO_E(i) + 1]) != t && TAG(net[2 * TO_I(i)]) != t && TAG(net[2 * TO_I(i) + 1]) != t)
 inline export_create() {
 	d_step {
@@ -302,8 +299,6 @@ inline export_create() {
 }
 
 active proctype Exporter() {
-	byte i;
-
 	do
 	:: atomic { export == NONE && npa == 0 && WISH(exports) -> export_create(); DONE }
 	:: atomic { export == ACTIVE -> export_end(); DONE }
@@ -327,23 +322,36 @@ active proctype Exporter() {
 #endif
 		ungranted(); DONE }
 	:: atomic { RELEASED && npa -> npa = 0; DONE }	/* not before the seeded bug */
-	:: atomic { ANY(i);
-		if
-		:: net[2 * TO_E(i)] -> receive(TO_E(i)); exporter_rx(i)
-#ifndef LIVE
-		:: export > ACTIVE -> revoke(i)
-		:: es[i] -> exporter_down(i)
+#ifdef LIVE
+	:: atomic { crashes > 0 -> crashes--; exporter_crash(); DONE }
 #else
-		:: es[i] && crashes > 0 -> crashes--; exporter_down(i)
+	:: atomic { exporter_crash(); DONE }
 #endif
-		/* ualink_peer_slow_work(), close_gate() */
-		:: drop_grants[i] ->
-			gate[i] = false; drop_grants[i] = false; grant_end(i);
-#ifdef SLOW_FABRIC
-			under_way[i] = 0
+	od
+}
+
+/* its works for each importer */
+#define P		(_pid - 1)
+active [IMPORTERS] proctype Peer() {
+	do
+	/* ualink_rx_work() */
+	:: atomic { net[2 * TO_E(P)] -> receive(TO_E(P)); exporter_rx(P); DONE }
+	/* ualink_peer_slow_work(), close_gate() */
+	:: atomic { drop_grants[P] ->
+		gate[P] = false; drop_grants[P] = false; grant_end(P);
+		under_way[P] = 0;
+		DONE }
+	/* ualink_timer_work(): ualink_tx_retry(), check_answers() */
+#ifdef LIVE
+	:: atomic { es[P] && crashes > 0 -> crashes--; exporter_down(P); DONE }
+#ifndef REVOKE_ONCE
+	:: atomic { QUIET && grant[P] && es[P] && is[P] == es[P] && export > ACTIVE -> revoke(P); DONE }
 #endif
-		fi; DONE; i = 0 }
-	:: atomic { FAULT(crashes); exporter_crash(); DONE }
+	:: atomic { QUIET && grant[P] && es[P] && is[P] != es[P] -> exporter_down(P); DONE }
+#else
+	:: atomic { export > ACTIVE && grant[P] -> revoke(P); DONE }
+	:: atomic { (es[P] || gate[P]) && (FAULTY(P) || is[P] != es[P]) -> exporter_down(P); DONE }
+#endif
 	od
 }
 
@@ -384,7 +392,7 @@ inline rx_import_rsp(i) {
 	fi
 }
 
-/* ualink_kill_rx_revoke(), ualink_import_kill_tag(), ualink_kill_import(), ack_revoke() */
+/* ualink_kill_rx_revoke(), ualink_import_revoke_tag(), ualink_kill_import(), ack_revoke() */
 inline rx_revoke(i) {
 	if
 	:: import[i] && itag[i] == t ->
@@ -447,20 +455,24 @@ inline importer_end_session(i) {
 
 /* another kernel, or ualink_device_deactivate() and ualink_device_activate() */
 inline importer_crash(i) {
-#ifdef SLOW_FABRIC
 	if
 	:: pte[i] && gate[i] -> under_way[i] = itag[i]
 	:: else
 	fi;
-#endif
 	is[i] = 0; last_request[i] = 0; zombie[i] = 0; forget(TO_I(i));
 	finish(i); pte[i] = 0
 }
 
 /*
- * ualink_greeting_cleaned() here, then open_gate() and ualink_greeting_opened() there: the
- * importer says READY, and the exporter gets it. The READY_ACK may not come.
+ * ualink_greeting_cleaned() here, then open_gate() and ualink_greeting_opened() there: the importer
+ * says READY, and the exporter, which has closed the gate since the last session, gets it. The
+ * READY_ACK may not come.
  */
+#ifdef NOT_CLOSED_FIRST
+#define CLOSED(i)	true
+#else
+#define CLOSED(i)	(!gate[i] && !drop_grants[i])
+#endif
 #ifdef READY_BEFORE_DEAD
 #define CLEAN(i)	true
 #else
@@ -469,8 +481,10 @@ inline importer_crash(i) {
 inline greet(i) {
 	s = (es[i] == 1 -> 2 : 1);
 	es[i] = s; forget(TO_E(i)); forget(TO_I(i));
-	drop_grants[i] = false; gate[i] = true;
-	grant_end(i);
+#ifdef NOT_CLOSED_FIRST
+	drop_grants[i] = false; grant_end(i);
+#endif
+	gate[i] = true;
 	if
 	:: true -> is[i] = s;
 		if
@@ -483,7 +497,7 @@ inline greet(i) {
 	fi
 }
 
-#define I		(_pid - 1)
+#define I		(_pid - 1 - IMPORTERS)
 
 active [IMPORTERS] proctype Importer() {
 	do
@@ -534,14 +548,16 @@ active [IMPORTERS] proctype Importer() {
 		finish(I); DONE }
 
 	:: atomic { net[2 * TO_I(I)] -> receive(TO_I(I)); importer_rx(I); DONE }
-	:: atomic { FAULT(crashes); importer_crash(I); DONE }
-#ifdef SLOW_FABRIC
-	:: atomic { under_way[I] -> under_way[I] = 0; DONE }
+#ifdef LIVE
+	:: atomic { crashes > 0 -> crashes--; importer_crash(I); DONE }
+#else
+	:: atomic { FAULTY(I) -> importer_crash(I); DONE }
 #endif
+	:: atomic { under_way[I] -> under_way[I] = 0; DONE }
 #ifndef LIVE
-	:: atomic { is[I] == 0 && CLEAN(I) -> greet(I); DONE }
+	:: atomic { is[I] == 0 && CLEAN(I) && CLOSED(I) -> greet(I); DONE }
 	/* ualink_peer_down(), clean() */
-	:: atomic { is[I] -> importer_end_session(I); DONE }
+	:: atomic { is[I] && (FAULTY(I) || is[I] != es[I]) -> importer_end_session(I); DONE }
 	:: atomic { import[I] == PENDING && is[I] == 0 -> finish(I); DONE }
 	/* ualink_tx_retry() */
 	:: atomic { import[I] == PENDING && number[I] -> send(TO_E(I), REQ, is[I], itag[I], number[I]); DONE }
@@ -554,12 +570,8 @@ active [IMPORTERS] proctype Importer() {
 #endif
 	:: atomic { QUIET && import[I] == PENDING && is[I] && is[I] == es[I] -> send(TO_E(I), REQ, is[I], itag[I], number[I]); DONE }
 	:: atomic { QUIET && import[I] && is[I] && is[I] != es[I] || QUIET && zombie[I] && is[I] != es[I] -> importer_end_session(I); DONE }
-	:: atomic { QUIET && import[I] == PENDING && is[I] == 0 -> greet(I); DONE }
-	/* check_answers(): the peer timeout */
-	:: atomic { QUIET && grant[I] && es[I] && is[I] != es[I] -> exporter_down(I); DONE }
-#ifndef REVOKE_ONCE
-	:: atomic { QUIET && grant[I] && es[I] && is[I] == es[I] && export > ACTIVE -> revoke(I); DONE }
-#endif
+	:: atomic { QUIET && import[I] == PENDING && is[I] == 0 && CLOSED(I) -> greet(I); DONE }
+	:: atomic { QUIET && import[I] == PENDING && is[I] == 0 && !CLOSED(I) -> exporter_down(I); DONE }
 #endif
 	od
 }
@@ -568,8 +580,7 @@ active [IMPORTERS] proctype Importer() {
 #define SETTLED(i)	(import[i] != PENDING && import[i] != DYING && !zombie[i] && (!import[i] || is[i] && is[i] == es[i]))
 active proctype End() {
 	timeout ->
-	assert(ALL(SETTLED));
-	assert(export == NONE || export == ACTIVE);
+	MUST(202, ALL(SETTLED) && (export == NONE || export == ACTIVE));
 	do
 	:: true ->
 progress:	skip
