@@ -167,8 +167,7 @@ struct drm_gem_ualink_export {
  * %-ETIMEDOUT
  *	No answer in time. The request is abandoned; trying again is fine.
  * %-EINTR
- *	Interrupted by a signal while waiting, before @timeout_ns (as for a
- *	time-out).
+ *	Interrupted by a signal while waiting (as for a time-out).
  * %-EBUSY
  *	A reset is in progress, or an earlier import was still being released at
  *	@timeout_ns. Try again.

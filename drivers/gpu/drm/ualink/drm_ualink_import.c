@@ -260,7 +260,6 @@ static struct drm_gem_object *import_args(struct drm_ualink *ual,
 {
 	u32 access = UALINK_ACCESS_READ;
 	struct ualink_handle handle;
-	struct drm_gem_object *obj;
 	ktime_t deadline;
 
 	ualink_handle_from_bytes(&handle, args->handle);
@@ -272,11 +271,7 @@ static struct drm_gem_object *import_args(struct drm_ualink *ual,
 		deadline = ktime_add_ms(ktime_get(),
 					ualink_device_tunable(ual->udev, UALINK_REQUEST_MS));
 
-	obj = import_get(ual, &handle, access, deadline);
-	/* Signals that come faster than a tick must not keep it going for ever. */
-	if (obj == ERR_PTR(-ERESTARTSYS) && ktime_after(ktime_get(), deadline))
-		return ERR_PTR(-ETIMEDOUT);
-	return obj;
+	return import_get(ual, &handle, access, deadline);
 }
 
 static struct dma_buf *import_dma_buf(struct drm_ualink *ual, struct drm_file *file,

@@ -577,11 +577,11 @@ static void on_signal(int sig)
 	signals++;
 }
 
-void igt_ualink_signals_start(bool restart)
+void igt_ualink_signals_start(unsigned int ms, bool restart)
 {
 	const struct itimerval often = {
-		.it_interval.tv_usec = 10000,
-		.it_value.tv_usec = 10000,
+		.it_interval.tv_usec = 1000 * ms,
+		.it_value.tv_usec = 1000 * ms,
 	};
 	struct sigaction action = {
 		.sa_handler = on_signal,

@@ -325,11 +325,11 @@ void igt_ualink_exporter_kill(struct igt_ualink_exporter *exporter);
 void igt_ualink_exporter_stop(struct igt_ualink_exporter *exporter);
 
 /*
- * Signals every 10 ms from now on; with @restart, system calls go on after them.
+ * Signals every @ms from now on; with @restart, system calls go on after them.
  * stop() returns how many there were. Only ioctl() itself does not repeat what a
  * signal interrupts.
  */
-void igt_ualink_signals_start(bool restart);
+void igt_ualink_signals_start(unsigned int ms, bool restart);
 unsigned int igt_ualink_signals_stop(void);
 
 /* Times and limits in sysfs: false when there is no such one. */

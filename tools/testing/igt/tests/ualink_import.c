@@ -321,25 +321,33 @@ static void timeout_passed(struct igt_ualink_pod *pod)
 	silence_end(&silence);
 }
 
-static void timeout_with_signals(struct igt_ualink_pod *pod)
+/* Signals every @ms, that is more and less often than a tick of the kernel's clock. */
+static void import_with_signals(struct silence *silence, unsigned int ms)
 {
 	struct drm_gem_ualink_import arg = { .fd = -1 };
-	struct silence silence;
 	unsigned int signals;
 	double start, took;
 
-	silence_begin(&silence, pod);
-	memcpy(arg.handle, silence.pair.handle, sizeof(arg.handle));
-	igt_ualink_signals_start(true);
+	memcpy(arg.handle, silence->pair.handle, sizeof(arg.handle));
+	igt_ualink_signals_start(ms, true);
 	start = seconds();
 	arg.timeout_ns = in_ms(500);
-	igt_assert_eq(ioctl(silence.dev->fd, DRM_IOCTL_GEM_UALINK_IMPORT, &arg), -1);
+	igt_assert_eq(ioctl(silence->dev->fd, DRM_IOCTL_GEM_UALINK_IMPORT, &arg), -1);
 	igt_assert_eq(errno, ETIMEDOUT);
 	took = seconds() - start;
 	signals = igt_ualink_signals_stop();
 	igt_assert_eq(arg.fd, -1);
 	igt_assert_f(took > 0.45 && took < 5, "it took %g s\n", took);
 	igt_assert_f(signals >= 10, "there were %u signals only\n", signals);
+}
+
+static void timeout_with_signals(struct igt_ualink_pod *pod)
+{
+	struct silence silence;
+
+	silence_begin(&silence, pod);
+	import_with_signals(&silence, 10);
+	import_with_signals(&silence, 2);
 	silence_end(&silence);
 }
 

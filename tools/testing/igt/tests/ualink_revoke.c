@@ -317,7 +317,7 @@ static void revoke_with_signals(struct igt_ualink_pod *pod, bool restart)
 	arg.gem_handle = pair.own->handle;
 
 	/* the job has its time of grace, in which the signals come */
-	igt_ualink_signals_start(restart);
+	igt_ualink_signals_start(10, restart);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	ret = ioctl(pair.exporter->fd, DRM_IOCTL_GEM_UALINK_REVOKE, &arg) ? errno : 0;
 	clock_gettime(CLOCK_MONOTONIC, &end);
