@@ -138,7 +138,10 @@ struct drm_ualink_caps {
 	 * administrator can change it, see %UALINK_MAX_EXPORT_BYTES
 	 */
 	u64 device;
-	/** @file: bytes that the exports of one file may have; less than @device, not 0 */
+	/**
+	 * @file: bytes that the exports of one file may have; less than @device,
+	 * not 0. It grows in proportion when an administrator raises @device
+	 */
 	u64 file;
 };
 

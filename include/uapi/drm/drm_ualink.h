@@ -333,7 +333,7 @@ struct drm_ualink_device_info {
 	__u64 npa_quarantined;
 	/** @max_export_bytes: cap of the accelerator, as set by its administrator */
 	__u64 max_export_bytes;
-	/** @max_file_export_bytes: cap of each file */
+	/** @max_file_export_bytes: cap of each file, which grows with that of the accelerator */
 	__u64 max_file_export_bytes;
 	/** @exported_bytes: bytes exported now */
 	__u64 exported_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 #include <linux/export.h>
+#include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
@@ -62,16 +63,29 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 	return old;
 }
 
+/* What one file may export: a raised cap of the device raises it by as much. */
+u64 drm_ualink_file_cap(struct drm_ualink *ual)
+{
+	struct ualink_device *udev = drm_ualink_device(ual->drm);
+	u64 device;
+
+	device = udev ? ualink_device_tunable(udev, UALINK_MAX_EXPORT_BYTES) : 0;
+	if (device <= ual->caps.device)
+		return ual->caps.file;
+	return mul_u64_u64_div_u64(device, ual->caps.file, ual->caps.device);
+}
+
 /* Makes the file pay for @bytes of an export: 0 or -EDQUOT. */
 int drm_ualink_file_charge(struct drm_ualink_file *ufile, u64 bytes)
 {
 	struct drm_ualink *ual = ufile->ual;
+	u64 cap = drm_ualink_file_cap(ual);
 	int ret = 0;
 	u64 sum;
 
 	spin_lock(&ual->lock);
 	if (check_add_overflow(ufile->exported, bytes, &sum) ||
-	    sum > ual->caps.file)
+	    sum > cap)
 		ret = -EDQUOT;
 	else
 		ufile->exported = sum;

@@ -180,6 +180,7 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 struct drm_ualink_file *drm_ualink_file_find(struct drm_file *file);
 struct drm_ualink_file *drm_ualink_file_get(struct drm_ualink_file *ufile);
 void drm_ualink_file_put(struct drm_ualink_file *ufile);
+u64 drm_ualink_file_cap(struct drm_ualink *ual);
 int drm_ualink_file_charge(struct drm_ualink_file *ufile, u64 bytes);
 void drm_ualink_file_uncharge(struct drm_ualink_file *ufile, u64 bytes);
 

@@ -17,7 +17,7 @@ static int query_device(struct drm_ualink *ual, struct drm_gem_ualink_query *arg
 	struct ualink_device *udev = drm_ualink_device(ual->drm);
 	struct drm_ualink_device_info info = {
 		.flags = DRM_UALINK_DEVICE_SUPPORTED,
-		.max_file_export_bytes = ual->caps.file,
+		.max_file_export_bytes = drm_ualink_file_cap(ual),
 	};
 	struct ualink_device_info core = {};
 

@@ -242,6 +242,7 @@ static void gem_export_device_cap(struct kunit *test)
 	struct gem_test_device *dev = gem_test_dev(test, 0);
 	struct file *a = gem_test_open(test, 0), *b = gem_test_open(test, 0);
 	struct ualink_device *udev = drm_ualink_device(&dev->drm);
+	struct drm_ualink_device_info info;
 	struct drm_gem_ualink_export args;
 	u32 handle;
 	int i;
@@ -261,9 +262,27 @@ static void gem_export_device_cap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&dev->pins) - atomic_read(&dev->unpins),
 			TEST_DEVICE_CAP / TEST_SIZE);
 
+	KUNIT_ASSERT_EQ(test, ualink_device_set_tunable(udev, UALINK_MAX_EXPORT_BYTES,
+							2 * TEST_DEVICE_CAP), 0);
+	KUNIT_EXPECT_EQ(test, gem_test_export(test, b, handle, 0, &args), 0);
+
+	/* And a file has twice as much as well, no more. */
+	for (i = 0; i < TEST_FILE_CAP / TEST_SIZE; i++) {
+		handle = gem_test_object(test, a, TEST_SIZE);
+		KUNIT_EXPECT_EQ(test, gem_test_export(test, a, handle, 0, &args), 0);
+	}
+	KUNIT_EXPECT_EQ(test, gem_test_export(test, a, gem_test_object(test, a, TEST_PAGE), 0,
+					      &args), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, gem_test_query(test, a, DRM_UALINK_QUERY_DEVICE, 0, &info, 1,
+					     sizeof(info)), 1);
+	KUNIT_EXPECT_EQ(test, info.max_export_bytes, 2 * TEST_DEVICE_CAP);
+	KUNIT_EXPECT_EQ(test, info.max_file_export_bytes, 2 * TEST_FILE_CAP);
+
+	/* No cap at all, and none that wraps */
 	KUNIT_ASSERT_EQ(test, ualink_device_set_tunable(udev, UALINK_MAX_EXPORT_BYTES, U64_MAX),
 			0);
-	KUNIT_EXPECT_EQ(test, gem_test_export(test, b, handle, 0, &args), 0);
+	KUNIT_EXPECT_EQ(test, gem_test_export(test, a, gem_test_object(test, a, TEST_SIZE), 0,
+					      &args), 0);
 	gem_test_close(a);
 	gem_test_close(b);
 	gem_test_expect_idle(test, dev);
