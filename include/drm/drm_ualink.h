@@ -10,12 +10,12 @@
 #include <linux/types.h>
 #include <linux/ualink.h>
 
+#include <drm/drm_gem_ualink.h>
 #include <drm/ttm/ttm_resource.h>
 
 #include <uapi/drm/drm_ualink.h>
 
 struct dma_buf;
-struct dma_buf_attachment;
 struct drm_device;
 struct drm_exec;
 struct drm_file;
@@ -124,13 +124,34 @@ struct drm_ualink_funcs {
 	bool (*has_route)(struct drm_device *drm, u32 id);
 };
 
+/**
+ * struct drm_ualink_caps - how much memory exports may pin
+ *
+ * Whoever can open a render node can export, and what is exported can neither
+ * be moved nor evicted. So that neither one client nor all of them together can
+ * take VRAM away from those who do not share, a driver gives shares of VRAM: three
+ * quarters for the device and one half for a file, unless it knows better.
+ */
+struct drm_ualink_caps {
+	/**
+	 * @device: bytes that all exports of the device may have together. An
+	 * administrator can change it, see %UALINK_MAX_EXPORT_BYTES
+	 */
+	u64 device;
+	/**
+	 * @file: bytes that the exports of one file may have; less than @device,
+	 * not 0. It grows in proportion when an administrator raises @device
+	 */
+	u64 file;
+};
+
 /*
  * Device. drm_ualink_init() before drm_dev_register(); drm_ualink_provision()
  * once, when the pod's management has said who we are;
  * drm_ualink_unplug() after drm_dev_unplug() and on errors of probe.
  */
 int drm_ualink_init(struct drm_device *drm, const struct drm_ualink_funcs *funcs,
-		    u64 max_file_export_bytes);
+		    const struct drm_ualink_caps *caps);
 int drm_ualink_provision(struct drm_device *drm, const struct ualink_device_params *params);
 void drm_ualink_unplug(struct drm_device *drm);
 struct ualink_device *drm_ualink_device(struct drm_device *drm);
@@ -180,11 +201,6 @@ int drm_ualink_gem_query(struct drm_device *drm, struct drm_file *file,
 	.gem_ualink_revoke	= drm_ualink_gem_revoke, \
 	.gem_ualink_query	= drm_ualink_gem_query
 
-/* For implementations of &drm_driver.gem_ualink_query */
-u32 drm_gem_ualink_query_room(struct drm_gem_ualink_query *args, size_t size);
-int drm_gem_ualink_query_put(const struct drm_gem_ualink_query *args, u32 index,
-			     const void *elem, size_t size);
-
 void drm_ualink_postclose(struct drm_device *drm, struct drm_file *file);
 void drm_ualink_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 
@@ -214,8 +230,6 @@ bool drm_ualink_is_dma_buf(const struct dma_buf *dma_buf);
 struct dma_buf *drm_ualink_gem_prime_export(struct drm_gem_object *obj, int flags);
 struct drm_gem_object *drm_ualink_gem_prime_import(struct drm_device *drm,
 						   struct dma_buf *dma_buf);
-int drm_ualink_attachment_window(struct dma_buf_attachment *attach,
-				 struct drm_ualink_window *window);
 
 /**
  * struct drm_ualink_npa_resource - where an import object is, in the pool NPA

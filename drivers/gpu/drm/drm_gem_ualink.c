@@ -7,7 +7,9 @@
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
-#include <drm/drm_ualink.h>
+#include <drm/drm_gem_ualink.h>
+
+#include <uapi/drm/drm_ualink.h>
 
 #include "drm_internal.h"
 
@@ -16,9 +18,10 @@
  *
  * What is the same for all drivers is checked here, and in this order: a device
  * without UALink says %-EOPNOTSUPP whatever the arguments are, then unknown
- * flags and padding that is not zero get %-EINVAL, and only then the driver is
- * called. The exception is %DRM_UALINK_QUERY_DEVICE, which works on every device
- * and answers zeros where there is no UALink.
+ * flags, padding that is not zero and deadlines before zero get
+ * %-EINVAL, and only then the driver is called. The exception is
+ * %DRM_UALINK_QUERY_DEVICE, which works on every device and answers zeros where
+ * there is no UALink.
  */
 
 int drm_gem_ualink_export_ioctl(struct drm_device *dev, void *data,
@@ -42,7 +45,7 @@ int drm_gem_ualink_import_ioctl(struct drm_device *dev, void *data,
 	if (!dev->ualink || !dev->driver->gem_ualink_import)
 		return -EOPNOTSUPP;
 	if (args->flags & ~(DRM_UALINK_IMPORT_CLOEXEC | DRM_UALINK_IMPORT_READ_ONLY) ||
-	    args->pad)
+	    args->timeout_ns < 0)
 		return -EINVAL;
 
 	return dev->driver->gem_ualink_import(dev, file_priv, args);

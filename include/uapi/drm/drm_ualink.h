@@ -140,6 +140,13 @@ struct drm_gem_ualink_export {
  * To import what the same device, or another one of this host, exported works
  * in the same way.
  *
+ * The call waits for the exporter until @timeout_ns. That is a point in time
+ * and no duration, so that a call which signals interrupt does not wait longer
+ * for being restarted. What is waited for by default begins anew with each
+ * restart: who takes signals often should say a time. One that has passed is
+ * enough for an import that the device has already; else the exporter is asked,
+ * but its answer is hardly waited for.
+ *
  * When the exporter takes the memory back, or is lost, the object is dead from
  * then on: what names it fails with %-ENODEV, accesses of running jobs fault,
  * and each file that imported it gets one &struct drm_ualink_event.
@@ -155,13 +162,15 @@ struct drm_gem_ualink_export {
  *	The export is read-only and %DRM_UALINK_IMPORT_READ_ONLY is not set.
  * %-ENODEV
  *	Also: the exporter is down, or the import has just died.
+ * %-EINVAL
+ *	Also: @timeout_ns is negative.
  * %-ETIMEDOUT
  *	No answer in time. The request is abandoned; trying again is fine.
  * %-EINTR
  *	Interrupted by a signal while waiting (as for a time-out).
  * %-EBUSY
- *	A reset is in progress, or an earlier import is still being released.
- *	Try again.
+ *	A reset is in progress, or an earlier import was still being released at
+ *	@timeout_ns. Try again.
  * %-EMFILE
  *	No free file descriptor.
  * %-ENOMEM
@@ -170,40 +179,44 @@ struct drm_gem_ualink_export {
 struct drm_gem_ualink_import {
 	/** @handle: in: handle of the export */
 	__u8 handle[DRM_UALINK_HANDLE_SIZE];
-	/** @flags: in: DRM_UALINK_IMPORT_* */
-	__u32 flags;
-	/** @timeout_ms: in: longest wait for the exporter; 0 for the device's default */
-	__u32 timeout_ms;
+	/**
+	 * @timeout_ns: in: when to stop waiting for the exporter, in nanoseconds
+	 * of CLOCK_MONOTONIC; 0 for the device's default, which is a duration
+	 */
+	__s64 timeout_ns;
 	/**
 	 * @user_data: in: given back when the import dies; the last import of a
 	 * handle on a file sets it
 	 */
 	__u64 user_data;
+	/** @flags: in: DRM_UALINK_IMPORT_* */
+	__u32 flags;
 	/** @fd: out: dma-buf */
 	__s32 fd;
-	/** @exporter_id: out: accelerator whose memory it is */
-	__u32 exporter_id;
 	/** @size: out: bytes */
 	__u64 size;
+	/** @exporter_id: out: accelerator whose memory it is */
+	__u32 exporter_id;
 	/** @access: out: DRM_UALINK_ACCESS_*: what all imports of it asked for */
 	__u32 access;
-	/** @pad: must be zero */
-	__u32 pad;
 };
 
 /**
  * struct drm_gem_ualink_revoke - argument of %DRM_IOCTL_GEM_UALINK_REVOKE
  *
  * Ends the export of an object that the caller keeps. Returns when no other
- * accelerator can reach the memory any more. A later export of the object has
- * a new handle. Every file that has a handle to the object can do this.
+ * accelerator can reach the memory any more; signals do not interrupt that wait,
+ * which is bounded. A later export of the object has a new handle. Every file
+ * that has a handle to the object can do this.
  *
  * Errors beyond the common ones:
  *
  * %-ENOENT
  *	No such GEM object, or it is not exported.
  * %-EINTR
- *	Interrupted by a signal; the export ends all the same.
+ *	Interrupted by a signal before anything was done, while another thread
+ *	was exporting the object. (Who is killed while waiting does not see it:
+ *	the export ends all the same.)
  * %-EIO
  *	The device could not be made to give up its translations. The memory
  *	stays pinned, and the device is wedged until it is reset.
@@ -242,7 +255,8 @@ enum drm_ualink_query_kind {
 	 * import of this file. First come those that died, in the order of
 	 * their deaths: they stay listed until the file is closed, at least the
 	 * last 1024 of them. Then come the others, which stay listed while
-	 * anybody uses the memory
+	 * anybody uses the memory. One that dies during the query may be left
+	 * out; then its event is still to be read
 	 */
 	DRM_UALINK_QUERY_IMPORTS = 3,
 	/**
@@ -317,9 +331,9 @@ struct drm_ualink_device_info {
 	__u64 npa_largest_free;
 	/** @npa_quarantined: bytes of it that wait until no peer can hold them */
 	__u64 npa_quarantined;
-	/** @max_export_bytes: cap of the accelerator */
+	/** @max_export_bytes: cap of the accelerator, as set by its administrator */
 	__u64 max_export_bytes;
-	/** @max_file_export_bytes: cap of each file */
+	/** @max_file_export_bytes: cap of each file, which grows with that of the accelerator */
 	__u64 max_file_export_bytes;
 	/** @exported_bytes: bytes exported now */
 	__u64 exported_bytes;

@@ -4,6 +4,7 @@
 #include <linux/dma-resv.h>
 #include <linux/export.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include <drm/drm_drv.h>
@@ -79,8 +80,12 @@
  *
  *	int foo_probe(struct foo_device *foo)
  *	{
+ *		struct drm_ualink_caps caps = {
+ *			.device = foo->vram_size / 4 * 3,
+ *			.file = foo->vram_size / 2,
+ *		};
  *		// ...
- *		ret = drm_ualink_init(&foo->drm, &foo_ualink_funcs, U64_MAX);
+ *		ret = drm_ualink_init(&foo->drm, &foo_ualink_funcs, &caps);
  *		// ...
  *		ret = drm_ualink_provision(&foo->drm, &params);
  *		ret = ualink_device_activate(drm_ualink_device(&foo->drm));
@@ -111,15 +116,17 @@
  *	  drm_ualink_object.mutex	one object's export or dma-buf is being made
  *	  drm_ualink.import_mutex	an import's object is being made
  *	    dma_resv locks
- *	      drm_ualink.lock		spinlock: exports, records, aliases
- *	        locks of the UALink core
+ *	      (reclaim)
+ *	        drm_ualink.lock		spinlock: exports, records, aliases
+ *	          locks of the UALink core
  *	      drm_device.event_lock	spinlock: events
  *
- * The mutexes are taken by ioctls only. What can be called under a dma_resv
- * lock, that is the release of GEM objects, takes spinlocks and leaves the rest
- * to the core's work items, which hold no lock when they call back. No function
- * here waits for another node but the IMPORT and REVOKE ioctls, which hold no
- * lock then.
+ * The mutexes are taken by ioctls, and that of an object by the release of its
+ * dma-buf, which no lock is held for. What can be called under a dma_resv lock or
+ * in reclaim, that is the release of GEM objects, takes spinlocks and leaves the
+ * rest to the core's work items, which hold no lock when they call back. No
+ * function here waits for another node but the IMPORT and REVOKE ioctls, which
+ * hold no lock then.
  */
 
 static void drm_ualink_free(struct kref *ref)
@@ -149,38 +156,49 @@ static void drm_ualink_release(struct drm_device *drm, void *data)
 /* Teaches lockdep the order of DOC: Locking. */
 static void drm_ualink_prime_lockdep(struct drm_ualink *ual)
 {
+	struct drm_ualink_object uobj;
 	struct dma_resv resv;
 
 	if (!IS_ENABLED(CONFIG_LOCKDEP))
 		return;
 
+	drm_ualink_object_init(&uobj, ual, NULL, false);
 	dma_resv_init(&resv);
 	mutex_lock(&ual->drm->object_name_lock);
+	mutex_lock(&uobj.mutex);
 	mutex_lock(&ual->import_mutex);
 	dma_resv_lock(&resv, NULL);
+	fs_reclaim_acquire(GFP_KERNEL);
 	spin_lock(&ual->lock);
 	spin_unlock(&ual->lock);
+	fs_reclaim_release(GFP_KERNEL);
 	dma_resv_unlock(&resv);
 	mutex_unlock(&ual->import_mutex);
+	mutex_unlock(&uobj.mutex);
 	mutex_unlock(&ual->drm->object_name_lock);
 	dma_resv_fini(&resv);
+	drm_ualink_object_fini(&uobj);
 }
 
 /**
  * drm_ualink_init - make a device one that has UALink
  * @drm: the device, not yet registered
  * @funcs: the driver's part
- * @max_file_export_bytes: cap of what one file may export; %U64_MAX for none
+ * @caps: how much may be exported; copied
  *
  * From here on the UALink ioctls reach the helpers, and say %-ENOTCONN before
  * drm_ualink_provision(). There is nothing to undo but by drm_ualink_unplug().
  *
- * Return: %0 on success, %-ENOMEM otherwise.
+ * Return: %0 on success, %-EINVAL when a file's cap is zero or not below that of
+ * the device, %-ENOMEM.
  */
 int drm_ualink_init(struct drm_device *drm, const struct drm_ualink_funcs *funcs,
-		    u64 max_file_export_bytes)
+		    const struct drm_ualink_caps *caps)
 {
 	struct drm_ualink *ual;
+
+	if (!caps->file || caps->file >= caps->device)
+		return -EINVAL;
 
 	ual = kzalloc_obj(*ual);
 	if (!ual)
@@ -189,8 +207,9 @@ int drm_ualink_init(struct drm_device *drm, const struct drm_ualink_funcs *funcs
 	kref_init(&ual->ref);
 	ual->drm = drm;
 	ual->funcs = funcs;
-	ual->max_file_export_bytes = max_file_export_bytes;
+	ual->caps = *caps;
 	mutex_init(&ual->import_mutex);
+	init_waitqueue_head(&ual->unbind_wait);
 	spin_lock_init(&ual->lock);
 	drm_ualink_prime_lockdep(ual);
 
@@ -226,6 +245,7 @@ int drm_ualink_provision(struct drm_device *drm, const struct ualink_device_para
 	if (IS_ERR(udev))
 		return PTR_ERR(udev);
 
+	ualink_device_set_tunable(udev, UALINK_MAX_EXPORT_BYTES, ual->caps.device);
 	ual->page_size = BIT_ULL(__ffs64(params->block_sizes));
 	/* Pairs with drm_ualink_device(). */
 	smp_store_release(&ual->udev, udev);
@@ -273,6 +293,7 @@ void drm_ualink_object_init(struct drm_ualink_object *uobj, struct drm_ualink *u
 			    struct drm_gem_object *obj, bool imported)
 {
 	kref_get(&ual->ref);	/* Put in drm_ualink_object_fini() */
+	mutex_init(&uobj->mutex);
 	uobj->ual = ual;
 	uobj->obj = obj;
 	uobj->imported = imported;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 #include <linux/dma-buf.h>
-#include <linux/dma-resv.h>
 #include <linux/export.h>
 #include <linux/fcntl.h>
 
@@ -25,6 +24,12 @@ MODULE_IMPORT_NS("DMA_BUF");
  * driver gets a GEM object with the window of that import, which lives and dies
  * with it. Everybody else is refused by the attach, which sends no message and
  * waits for nothing.
+ *
+ * So the dma-buf has attachments, but no mappings, and its end is no business of
+ * dma_buf_invalidate_mappings(): each accelerator takes the memory out of its page
+ * tables when the grant of its own import ends, which is told by the core, in
+ * &drm_ualink_funcs.zap. An importer for which that is not enough, since it maps
+ * what it attaches to, cannot attach.
  */
 
 static void attach_invalidate(struct dma_buf_attachment *attach)
@@ -140,35 +145,15 @@ static struct dma_buf *dma_buf_create(struct drm_ualink_imported *imported)
 	return drm_gem_dmabuf_export(obj->dev, &info);
 }
 
-static struct dma_buf *dma_buf_find(struct drm_ualink_imported *imported)
-{
-	struct dma_buf *dma_buf = imported->dma_buf;
-
-	lockdep_assert_held(&imported->base.mutex);
-
-	/* It cannot be freed before dma_buf_op_release() has had the mutex. */
-	return dma_buf && dma_buf_tryget(dma_buf) ? dma_buf : NULL;
-}
-
-/* A reference to the dma-buf of an import, or NULL if there is none. */
-struct dma_buf *drm_ualink_dma_buf_tryget(struct drm_ualink_imported *imported)
-{
-	struct dma_buf *dma_buf;
-
-	mutex_lock(&imported->base.mutex);
-	dma_buf = dma_buf_find(imported);
-	mutex_unlock(&imported->base.mutex);
-	return dma_buf;
-}
-
 /* A reference to the dma-buf of an import, made if it is not there. */
 struct dma_buf *drm_ualink_dma_buf_get(struct drm_ualink_imported *imported)
 {
 	struct dma_buf *dma_buf;
 
 	mutex_lock(&imported->base.mutex);
-	dma_buf = dma_buf_find(imported);
-	if (!dma_buf) {
+	dma_buf = imported->dma_buf;
+	/* It cannot be freed before dma_buf_op_release() has had the mutex. */
+	if (!dma_buf || !dma_buf_tryget(dma_buf)) {
 		dma_buf = dma_buf_create(imported);
 		if (!IS_ERR(dma_buf))
 			imported->dma_buf = dma_buf;
@@ -202,46 +187,22 @@ struct dma_buf *drm_ualink_gem_prime_export(struct drm_gem_object *obj, int flag
 }
 EXPORT_SYMBOL_GPL(drm_ualink_gem_prime_export);
 
-/**
- * drm_ualink_attachment_window - where is the memory of an attached dma-buf?
- * @attach: attachment that drm_ualink_gem_prime_import() made, with the dma_resv
- *	of the dma-buf held
- * @window: set to what goes into page tables of the attached accelerator
- *
- * Return: %0 on success, %-EINVAL if @attach is none of ours, %-ENODEV if the
- * attached accelerator's import is dead.
- */
-int drm_ualink_attachment_window(struct dma_buf_attachment *attach,
-				 struct drm_ualink_window *window)
-{
-	struct ualink_import *imp = attach->priv;
-
-	if (attach->importer_ops != &drm_ualink_attach_ops)
-		return -EINVAL;
-
-	dma_resv_assert_held(attach->dmabuf->resv);
-	if (ualink_import_death(imp) != UALINK_ALIVE)
-		return -ENODEV;
-
-	window->npa = ualink_import_npa(imp);
-	window->size = ualink_import_size(imp);
-	window->access = ualink_import_access(imp);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(drm_ualink_attachment_window);
-
-/* An object of the attached device, with the window of the attachment. */
+/* An object of the attached device, with the window of the device's own import. */
 static struct drm_gem_object *alias_create(struct drm_device *drm,
-					   struct dma_buf_attachment *attach, u64 size)
+					   struct dma_buf_attachment *attach)
 {
 	struct ualink_import *imp = attach->priv;
 	struct drm_gem_object *target, *alias;
+
+	/* It may die at any time; drm_ualink_imported_add_alias() says for sure. */
+	if (ualink_import_death(imp) != UALINK_ALIVE)
+		return ERR_PTR(-ENODEV);
 
 	target = ualink_import_tryget_bound(imp);
 	if (IS_ERR_OR_NULL(target))
 		return ERR_PTR(-ENOENT);
 
-	alias = drm->ualink->funcs->import_create(drm, imp, size);
+	alias = drm->ualink->funcs->import_create(drm, imp, ualink_import_size(imp));
 	if (IS_ERR(alias))
 		goto err_put;
 
@@ -260,19 +221,13 @@ err_put:
 static struct drm_gem_object *alias_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
 	struct dma_buf_attachment *attach;
-	struct drm_ualink_window window;
 	struct drm_gem_object *obj;
-	int ret;
 
 	attach = dma_buf_dynamic_attach(dma_buf, drm->dev, &drm_ualink_attach_ops, drm);
 	if (IS_ERR(attach))
 		return ERR_CAST(attach);
 
-	dma_resv_lock(dma_buf->resv, NULL);
-	ret = drm_ualink_attachment_window(attach, &window);
-	dma_resv_unlock(dma_buf->resv);
-
-	obj = ret ? ERR_PTR(ret) : alias_create(drm, attach, window.size);
+	obj = alias_create(drm, attach);
 	if (IS_ERR(obj))
 		dma_buf_detach(dma_buf, attach);
 	else

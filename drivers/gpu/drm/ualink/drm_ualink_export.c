@@ -23,7 +23,6 @@ static struct drm_ualink_exported *exported_obtain(struct drm_ualink *ual,
 	if (!exported)
 		return NULL;
 	drm_ualink_object_init(&exported->base, ual, obj, false);
-	mutex_init(&exported->base.mutex);
 
 	/* Pairs with smp_load_acquire() in gem_to_exported(). */
 	old = cmpxchg(&obj->ualink, NULL, &exported->base);
@@ -267,9 +266,8 @@ static int export_object(struct drm_ualink *ual, struct drm_file *file,
 	if (!ufile || !exported)
 		return -ENOMEM;
 
-	ret = mutex_lock_interruptible(&exported->base.mutex);
-	if (ret)
-		return ret;
+	if (mutex_lock_interruptible(&exported->base.mutex))
+		return -ERESTARTSYS;
 	ret = export_locked(exported, ufile, allow, args);
 	mutex_unlock(&exported->base.mutex);
 	return ret;
@@ -307,14 +305,13 @@ static struct ualink_export *revoke_get(struct drm_gem_object *obj)
 {
 	struct drm_ualink_exported *exported = gem_to_exported(obj);
 	struct ualink_export *exp;
-	int ret;
 
 	if (!exported)
 		return NULL;
 
-	ret = mutex_lock_interruptible(&exported->base.mutex);
-	if (ret)
-		return ERR_PTR(ret);
+	/* Nothing has been done yet: it can be restarted. */
+	if (mutex_lock_interruptible(&exported->base.mutex))
+		return ERR_PTR(-ERESTARTSYS);
 	exp = exported_get(exported);
 	mutex_unlock(&exported->base.mutex);
 	return exp;

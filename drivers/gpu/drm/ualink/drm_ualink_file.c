@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 #include <linux/export.h>
+#include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
@@ -51,8 +52,7 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 	kref_init(&ufile->ref);
 	ufile->ual = ual;
 	ufile->file = file;
-	INIT_LIST_HEAD(&ufile->live);
-	INIT_LIST_HEAD(&ufile->dead);
+	ufile->records = RB_ROOT;
 
 	/* Pairs with smp_load_acquire() in drm_ualink_file_find(). */
 	old = cmpxchg(&file->ualink, NULL, ufile);
@@ -63,16 +63,29 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 	return old;
 }
 
+/* What one file may export: a raised cap of the device raises it by as much. */
+u64 drm_ualink_file_cap(struct drm_ualink *ual)
+{
+	struct ualink_device *udev = drm_ualink_device(ual->drm);
+	u64 device;
+
+	device = udev ? ualink_device_tunable(udev, UALINK_MAX_EXPORT_BYTES) : 0;
+	if (device <= ual->caps.device)
+		return ual->caps.file;
+	return mul_u64_u64_div_u64(device, ual->caps.file, ual->caps.device);
+}
+
 /* Makes the file pay for @bytes of an export: 0 or -EDQUOT. */
 int drm_ualink_file_charge(struct drm_ualink_file *ufile, u64 bytes)
 {
 	struct drm_ualink *ual = ufile->ual;
+	u64 cap = drm_ualink_file_cap(ual);
 	int ret = 0;
 	u64 sum;
 
 	spin_lock(&ual->lock);
 	if (check_add_overflow(ufile->exported, bytes, &sum) ||
-	    sum > ual->max_file_export_bytes)
+	    sum > cap)
 		ret = -EDQUOT;
 	else
 		ufile->exported = sum;
@@ -85,151 +98,6 @@ void drm_ualink_file_uncharge(struct drm_ualink_file *ufile, u64 bytes)
 	spin_lock(&ufile->ual->lock);
 	ufile->exported -= bytes;
 	spin_unlock(&ufile->ual->lock);
-}
-
-static struct drm_ualink_record *find_record(struct drm_ualink_file *ufile,
-					     struct drm_ualink_imported *imported)
-{
-	struct drm_ualink_record *record;
-
-	/* As many as there are files that imported the same memory. */
-	list_for_each_entry(record, &imported->records, object_link)
-		if (record->ufile == ufile)
-			return record;
-	return NULL;
-}
-
-static void add_record(struct drm_ualink_file *ufile, struct drm_ualink_imported *imported,
-		       struct drm_ualink_record *record)
-{
-	ualink_handle_to_bytes(&imported->handle, record->info.handle);
-	record->info.size = imported->size;
-	record->info.exporter_id = imported->exporter;
-	record->ufile = ufile;
-	list_add_tail(&record->object_link, &imported->records);
-	list_add_tail(&record->file_link, &ufile->live);
-	ufile->nr_live++;
-}
-
-/* Notes that the file imported an object: 0, -ENOMEM, or -ENODEV if it has died already. */
-int drm_ualink_file_record(struct drm_ualink_file *ufile, struct drm_ualink_imported *imported,
-			   u64 user_data)
-{
-	struct drm_ualink *ual = ufile->ual;
-	struct drm_ualink_record *spare, *record;
-	int ret = 0;
-
-	spare = kzalloc_obj(*spare, GFP_KERNEL_ACCOUNT);
-	if (!spare)
-		return -ENOMEM;
-
-	spin_lock(&ual->lock);
-	if (imported->death != UALINK_ALIVE) {
-		ret = -ENODEV;
-		goto out_unlock;
-	}
-	record = find_record(ufile, imported);
-	if (!record) {
-		record = spare;
-		spare = NULL;
-		add_record(ufile, imported, record);
-	}
-	record->info.user_data = user_data;
-	record->info.access = READ_ONCE(imported->access);
-out_unlock:
-	spin_unlock(&ual->lock);
-	kfree(spare);
-	return ret;
-}
-
-/* Takes the oldest dead one out if there are too many. */
-static struct drm_ualink_record *trim_dead(struct drm_ualink_file *ufile)
-{
-	struct drm_ualink_record *oldest;
-
-	if (ufile->nr_dead <= DRM_UALINK_MAX_DEAD)
-		return NULL;
-
-	oldest = list_first_entry(&ufile->dead, struct drm_ualink_record, file_link);
-	list_del(&oldest->file_link);
-	ufile->nr_dead--;
-	return oldest;
-}
-
-/* Moves a record of the object to the dead of its file; returns that with a reference, or NULL. */
-static struct drm_ualink_file *bury_one(struct drm_ualink_imported *imported,
-					enum ualink_death why)
-{
-	struct drm_ualink *ual = imported->base.ual;
-	struct drm_ualink_record *record, *old = NULL;
-	struct drm_ualink_file *ufile = NULL;
-
-	spin_lock(&ual->lock);
-	imported->death = why;
-	record = list_first_entry_or_null(&imported->records, struct drm_ualink_record,
-					  object_link);
-	if (record) {
-		list_del_init(&record->object_link);
-		record->info.death = why;
-		ufile = drm_ualink_file_get(record->ufile);
-		list_move_tail(&record->file_link, &ufile->dead);
-		ufile->nr_live--;
-		ufile->nr_dead++;
-		old = trim_dead(ufile);
-	}
-	spin_unlock(&ual->lock);
-
-	kfree(old);
-	return ufile;
-}
-
-/* Tells all files that imported the object. */
-void drm_ualink_records_died(struct drm_ualink_imported *imported, enum ualink_death why)
-{
-	struct drm_ualink_file *ufile;
-
-	while ((ufile = bury_one(imported, why))) {
-		drm_ualink_event_death(ufile);
-		drm_ualink_file_put(ufile);
-	}
-}
-
-/* The object ends alive, and with it the records of it. */
-void drm_ualink_records_released(struct drm_ualink_imported *imported)
-{
-	struct drm_ualink *ual = imported->base.ual;
-	struct drm_ualink_record *record, *next;
-	LIST_HEAD(released);
-
-	spin_lock(&ual->lock);
-	list_for_each_entry(record, &imported->records, object_link) {
-		list_move(&record->file_link, &released);
-		record->ufile->nr_live--;
-	}
-	INIT_LIST_HEAD(&imported->records);
-	spin_unlock(&ual->lock);
-
-	list_for_each_entry_safe(record, next, &released, file_link)
-		kfree(record);
-}
-
-static void free_records(struct drm_ualink_file *ufile)
-{
-	struct drm_ualink *ual = ufile->ual;
-	struct drm_ualink_record *record, *next;
-	LIST_HEAD(records);
-
-	spin_lock(&ual->lock);
-	list_for_each_entry(record, &ufile->live, file_link)
-		list_del(&record->object_link);
-	list_splice_init(&ufile->live, &records);
-	list_splice_init(&ufile->dead, &records);
-	ufile->nr_live = 0;
-	ufile->nr_dead = 0;
-	spin_unlock(&ual->lock);
-
-	list_for_each_entry_safe(record, next, &records, file_link)
-		kfree(record);
 }
 
 /**
@@ -248,7 +116,7 @@ void drm_ualink_postclose(struct drm_device *drm, struct drm_file *file)
 		return;
 
 	file->ualink = NULL;
-	free_records(ufile);
+	drm_ualink_records_free(ufile);
 	drm_ualink_event_close(ufile);
 	drm_ualink_file_put(ufile);
 }

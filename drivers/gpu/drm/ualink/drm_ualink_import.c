@@ -4,9 +4,9 @@
 #include <linux/dma-resv.h>
 #include <linux/export.h>
 #include <linux/file.h>
-#include <linux/jiffies.h>
-#include <linux/sched/signal.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include <drm/drm_exec.h>
 #include <drm/drm_prime.h>
@@ -34,8 +34,6 @@ int drm_ualink_gem_init_import(struct drm_gem_object *obj, struct ualink_import 
 		return -ENOMEM;
 
 	drm_ualink_object_init(&imported->base, obj->dev->ualink, obj, true);
-	mutex_init(&imported->base.mutex);
-	INIT_LIST_HEAD(&imported->records);
 	INIT_LIST_HEAD(&imported->aliases);
 	INIT_LIST_HEAD(&imported->alias_link);
 	imported->imp = imp;
@@ -92,12 +90,16 @@ EXPORT_SYMBOL_GPL(drm_ualink_gem_dead);
 void drm_ualink_gem_window(struct drm_gem_object *obj, struct drm_ualink_window *window)
 {
 	struct drm_ualink_imported *imported = gem_to_imported(obj);
+	struct drm_ualink_imported *own = imported;
 
 	dma_resv_assert_held(obj->resv);
+	if (imported->target)
+		own = gem_to_imported(imported->target);
+
 	window->npa = imported->npa;
 	window->size = imported->size;
-	/* Pairs with WRITE_ONCE() in import_bind(): it only grows. */
-	window->access = READ_ONCE(imported->access);
+	/* Pairs with WRITE_ONCE() in import_bind_locked(): it only grows. */
+	window->access = READ_ONCE(own->access);
 }
 EXPORT_SYMBOL_GPL(drm_ualink_gem_window);
 
@@ -118,11 +120,17 @@ static void alias_release(struct drm_ualink_imported *alias)
 
 void drm_ualink_imported_release(struct drm_ualink_imported *imported)
 {
+	struct drm_ualink *ual = imported->base.ual;
+
 	drm_ualink_records_released(imported);
 	if (imported->target)
 		alias_release(imported);
-	if (imported->bound)
+	if (imported->bound) {
 		ualink_import_unbind(imported->imp);
+		/* Pairs with atomic_read() in import_get(). */
+		atomic_inc(&ual->unbinds);
+		wake_up_all(&ual->unbind_wait);
+	}
 	if (imported->owner)
 		ualink_import_put(imported->imp);
 	drm_ualink_object_fini(&imported->base);
@@ -145,7 +153,7 @@ bool drm_ualink_imported_add_alias(struct drm_gem_object *target, struct drm_gem
 	return imported->target;
 }
 
-/* Makes the object of @imp, and takes over the caller's reference to @imp in any case. */
+/* Makes the object of @imp, and takes over the caller's reference to @imp on success. */
 static struct drm_gem_object *import_create(struct drm_ualink *ual, struct ualink_import *imp)
 {
 	u64 size = ualink_import_size(imp);
@@ -157,78 +165,113 @@ static struct drm_gem_object *import_create(struct drm_ualink *ual, struct ualin
 	obj = ERR_PTR(-EOPNOTSUPP);
 	if (size && PAGE_ALIGNED(size))
 		obj = ual->funcs->import_create(ual->drm, imp, size);
-	if (IS_ERR(obj)) {
-		ualink_import_put(imp);
+	if (IS_ERR(obj))
 		return obj;
-	}
 
-	imported = gem_to_imported(obj);
-	imported->owner = true;
 	ret = ualink_import_bind(imp, obj);
 	if (ret) {
 		drm_gem_object_put(obj);
 		return ERR_PTR(ret);
 	}
+	imported = gem_to_imported(obj);
+	imported->owner = true;
 	imported->bound = true;
 	return obj;
 }
 
-/* The object of @imp, new or not; takes over the caller's reference to @imp in any case. */
-static struct drm_gem_object *import_bind(struct drm_ualink *ual, struct ualink_import *imp)
+static struct drm_gem_object *import_bind_locked(struct drm_ualink *ual,
+						 struct ualink_import *imp)
 {
 	struct drm_ualink_imported *imported;
 	struct drm_gem_object *obj;
-	int ret;
 
-	ret = mutex_lock_interruptible(&ual->import_mutex);
-	if (ret) {
-		ualink_import_put(imp);
-		return ERR_PTR(ret);
-	}
+	lockdep_assert_held(&ual->import_mutex);
 
 	obj = ualink_import_tryget_bound(imp);
-	if (!obj) {
-		obj = import_create(ual, imp);
-	} else {
-		imported = gem_to_imported(obj);
-		/* Pairs with READ_ONCE() of what only has to be valid, not recent. */
-		WRITE_ONCE(imported->access, ualink_import_access(imp));
-		ualink_import_put(imp);
-	}
+	if (!obj)
+		return import_create(ual, imp);
+	if (IS_ERR(obj))
+		return obj;
+
+	imported = gem_to_imported(obj);
+	/* Pairs with READ_ONCE() of what only has to be valid, not recent. */
+	WRITE_ONCE(imported->access, ualink_import_access(imp));
+	ualink_import_put(imp);
+	return obj;
+}
+
+/*
+ * The object of @imp, new or not. Takes over the caller's reference to @imp on
+ * success. -EEXIST: an object is there that nobody can get hold of any more.
+ */
+static struct drm_gem_object *import_bind(struct drm_ualink *ual, struct ualink_import *imp)
+{
+	struct drm_gem_object *obj;
+
+	if (mutex_lock_interruptible(&ual->import_mutex))
+		return ERR_PTR(-ERESTARTSYS);
+
+	obj = import_bind_locked(ual, imp);
 	mutex_unlock(&ual->import_mutex);
 	return obj;
 }
 
+/* Waits until there were other than @seen unbinds: 0, -EBUSY or -ERESTARTSYS. */
+static int unbind_wait(struct drm_ualink *ual, int seen, ktime_t deadline)
+{
+	int ret;
+
+	ret = wait_event_interruptible_hrtimeout(ual->unbind_wait,
+						 atomic_read(&ual->unbinds) != seen,
+						 ktime_sub(deadline, ktime_get()));
+	return ret == -ETIME ? -EBUSY : ret;
+}
+
 /* Asks the exporter if need be. Waits, without a lock. */
 static struct drm_gem_object *import_get(struct drm_ualink *ual,
-					 const struct drm_gem_ualink_import *args)
+					 const struct ualink_handle *handle,
+					 u32 access, ktime_t deadline)
 {
-	u32 timeout = args->timeout_ms ?: ualink_device_tunable(ual->udev, UALINK_REQUEST_MS);
-	ktime_t deadline = ktime_add_ms(ktime_get(), timeout);
-	u32 access = UALINK_ACCESS_READ;
-	struct ualink_handle handle;
 	struct drm_gem_object *obj;
 	struct ualink_import *imp;
+	int seen, ret;
+
+	imp = ualink_import_get(ual->udev, handle, access, deadline);
+	if (IS_ERR(imp))
+		return ERR_CAST(imp);
+
+	do {
+		/* Before the look at it. Pairs with atomic_inc() of who unbinds. */
+		seen = atomic_read(&ual->unbinds);
+		obj = import_bind(ual, imp);
+		if (obj != ERR_PTR(-EEXIST))
+			break;
+		ret = unbind_wait(ual, seen, deadline);
+		obj = ERR_PTR(ret);
+	} while (!ret);
+
+	if (IS_ERR(obj))
+		ualink_import_put(imp);
+	return obj;
+}
+
+static struct drm_gem_object *import_args(struct drm_ualink *ual,
+					  const struct drm_gem_ualink_import *args)
+{
+	u32 access = UALINK_ACCESS_READ;
+	struct ualink_handle handle;
+	ktime_t deadline;
 
 	ualink_handle_from_bytes(&handle, args->handle);
 	if (!(args->flags & DRM_UALINK_IMPORT_READ_ONLY))
 		access |= UALINK_ACCESS_WRITE;
+	if (args->timeout_ns)
+		deadline = ns_to_ktime(args->timeout_ns);
+	else
+		deadline = ktime_add_ms(ktime_get(),
+					ualink_device_tunable(ual->udev, UALINK_REQUEST_MS));
 
-	for (;;) {
-		imp = ualink_import_get(ual->udev, &handle, access, deadline);
-		if (IS_ERR(imp))
-			return ERR_CAST(imp);
-
-		obj = import_bind(ual, imp);
-		if (obj != ERR_PTR(-EEXIST))
-			return obj;
-
-		/* The object of an earlier import is on its way out. */
-		if (ktime_after(ktime_get(), deadline))
-			return ERR_PTR(-EBUSY);
-		if (schedule_timeout_interruptible(1))
-			return ERR_PTR(-ERESTARTSYS);
-	}
+	return import_get(ual, &handle, access, deadline);
 }
 
 static struct dma_buf *import_dma_buf(struct drm_ualink *ual, struct drm_file *file,
@@ -247,7 +290,7 @@ static struct dma_buf *import_dma_buf(struct drm_ualink *ual, struct drm_file *f
 	if (ret)
 		return ERR_PTR(ret);
 
-	obj = import_get(ual, args);
+	obj = import_args(ual, args);
 	if (IS_ERR(obj))
 		return ERR_CAST(obj);
 
@@ -256,7 +299,7 @@ static struct dma_buf *import_dma_buf(struct drm_ualink *ual, struct drm_file *f
 	if (IS_ERR(dma_buf))
 		goto out_put;
 
-	ret = drm_ualink_file_record(ufile, imported, args->user_data);
+	ret = drm_ualink_record_import(ufile, imported, args->user_data);
 	if (ret) {
 		dma_buf_put(dma_buf);
 		dma_buf = ERR_PTR(ret);
@@ -350,10 +393,13 @@ static int zap_locked(struct drm_gem_object *obj, struct drm_exec *exec, bool fo
 	return imported->base.ual->funcs->zap(obj, exec, force);
 }
 
-/* Takes one object, an alias or not, out of the page tables of its device. */
+/*
+ * Takes one object, an alias or not, out of the page tables of its device. That
+ * is all: nobody got an address of it but through drm_ualink_gem_window(), so that
+ * there is nobody to be told by dma_buf_invalidate_mappings(). See DOC: PRIME.
+ */
 static int zap_object(struct drm_gem_object *obj, bool force)
 {
-	struct dma_buf *dma_buf = drm_ualink_dma_buf_tryget(gem_to_imported(obj));
 	struct drm_exec exec;
 	int ret;
 
@@ -364,17 +410,8 @@ static int zap_object(struct drm_gem_object *obj, bool force)
 		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
-		/*
-		 * Nobody gets a DMA address from our map_dma_buf(), so there
-		 * is neither an unmap nor a fence of an importer to wait for.
-		 */
-		if (dma_buf)
-			dma_buf_invalidate_mappings(dma_buf);
 	}
 	drm_exec_fini(&exec);
-
-	if (dma_buf)
-		dma_buf_put(dma_buf);
 	return ret;
 }
 

@@ -2,10 +2,13 @@
 #ifndef _DRM_UALINK_INTERNAL_H_
 #define _DRM_UALINK_INTERNAL_H_
 
+#include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_file.h>
@@ -25,8 +28,8 @@ struct drm_ualink {
 	struct drm_device *drm;
 	/* Immutable */
 	const struct drm_ualink_funcs *funcs;
-	/* Immutable: cap of what one file exports */
-	u64 max_file_export_bytes;
+	/* Immutable */
+	struct drm_ualink_caps caps;
 	/* Granularity of exports; immutable once @udev is there */
 	u64 page_size;
 	/* NULL until drm_ualink_provision(), then constant; holds a reference */
@@ -35,6 +38,9 @@ struct drm_ualink {
 	bool unplugged;
 	/* Makes the look-up and the creation of an import object one step */
 	struct mutex import_mutex;
+	/* Objects that were unbound from their import, and who waits for the next one */
+	atomic_t unbinds;
+	wait_queue_head_t unbind_wait;
 	/* Protects what says so; see DOC: Locking */
 	spinlock_t lock;
 };
@@ -88,7 +94,10 @@ struct drm_ualink_imported {
 	u64 npa;
 	u64 size;
 	u32 exporter;
-	/* UALINK_ACCESS_* asked for up to now; WRITE_ONCE() by IMPORT, only grows */
+	/*
+	 * UALINK_ACCESS_* asked for up to now; WRITE_ONCE() by IMPORT, only grows;
+	 * of an alias, that of @target counts
+	 */
 	u32 access;
 	/* No new mapping or use; set under dma_resv and &drm_ualink.lock, read under either */
 	bool dead;
@@ -96,8 +105,8 @@ struct drm_ualink_imported {
 	u8 death;
 	/* The dma-buf, without a reference; NULL after its release; under @base.mutex */
 	struct dma_buf *dma_buf;
-	/* &drm_ualink_record.object_link; under &drm_ualink.lock */
-	struct list_head records;
+	/* &drm_ualink_record.object_node, by the file; under &drm_ualink.lock */
+	struct rb_root records;
 	/* &drm_ualink_imported.alias_link of its aliases; under &drm_ualink.lock */
 	struct list_head aliases;
 	/* Of an alias; immutable once the object is published; holds a reference */
@@ -117,11 +126,12 @@ struct drm_ualink_file {
 	struct drm_file *file;
 	/* Bytes that it pays for; under &drm_ualink.lock */
 	u64 exported;
-	/* &drm_ualink_record.file_link, oldest first; under &drm_ualink.lock */
-	struct list_head live;
-	struct list_head dead;
+	/* &drm_ualink_record.file_node, by their order; under &drm_ualink.lock */
+	struct rb_root records;
 	u32 nr_live;
 	u32 nr_dead;
+	/* What the last &drm_ualink_record.order was made from; under &drm_ualink.lock */
+	u64 last_order;
 	/* The reserved event, or NULL; under &drm_device.event_lock */
 	struct drm_ualink_pending *armed;
 	/* Imports that died; under &drm_device.event_lock */
@@ -134,12 +144,16 @@ struct drm_ualink_file {
  * struct drm_ualink_record - an import of a file
  */
 struct drm_ualink_record {
-	/* In &drm_ualink_file.live or dead; under &drm_ualink.lock */
-	struct list_head file_link;
+	/* In &drm_ualink_file.records; under &drm_ualink.lock */
+	struct rb_node file_node;
 	/* In &drm_ualink_imported.records while it lives; under &drm_ualink.lock */
-	struct list_head object_link;
+	struct rb_node object_node;
+	/* The object while it lives, then NULL; under &drm_ualink.lock */
+	struct drm_ualink_imported *imported;
 	/* Immutable; the file frees its records */
 	struct drm_ualink_file *ufile;
+	/* Its place in the file: never used twice there; under &drm_ualink.lock */
+	u64 order;
 	/* What a query says; under &drm_ualink.lock */
 	struct drm_ualink_import_info info;
 };
@@ -159,7 +173,6 @@ void drm_ualink_imported_release(struct drm_ualink_imported *imported);
 bool drm_ualink_imported_add_alias(struct drm_gem_object *target, struct drm_gem_object *alias);
 
 /* drm_ualink_dmabuf.c */
-struct dma_buf *drm_ualink_dma_buf_tryget(struct drm_ualink_imported *imported);
 struct dma_buf *drm_ualink_dma_buf_get(struct drm_ualink_imported *imported);
 
 /* drm_ualink_file.c */
@@ -167,10 +180,17 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 struct drm_ualink_file *drm_ualink_file_find(struct drm_file *file);
 struct drm_ualink_file *drm_ualink_file_get(struct drm_ualink_file *ufile);
 void drm_ualink_file_put(struct drm_ualink_file *ufile);
+u64 drm_ualink_file_cap(struct drm_ualink *ual);
 int drm_ualink_file_charge(struct drm_ualink_file *ufile, u64 bytes);
 void drm_ualink_file_uncharge(struct drm_ualink_file *ufile, u64 bytes);
-int drm_ualink_file_record(struct drm_ualink_file *ufile, struct drm_ualink_imported *imported,
-			   u64 user_data);
+
+/* drm_ualink_record.c */
+int drm_ualink_record_import(struct drm_ualink_file *ufile, struct drm_ualink_imported *imported,
+			     u64 user_data);
+u32 drm_ualink_records_count(struct drm_ualink_file *ufile);
+u32 drm_ualink_records_copy(struct drm_ualink_file *ufile, u64 *cursor,
+			    struct drm_ualink_import_info *infos, u32 count);
+void drm_ualink_records_free(struct drm_ualink_file *ufile);
 void drm_ualink_records_died(struct drm_ualink_imported *imported, enum ualink_death why);
 void drm_ualink_records_released(struct drm_ualink_imported *imported);
 

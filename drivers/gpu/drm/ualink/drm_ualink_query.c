@@ -2,10 +2,14 @@
 
 #include <linux/export.h>
 #include <linux/idr.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "drm_ualink_internal.h"
+
+/* Imports that are copied at a time */
+#define IMPORTS_CHUNK	8
 
 static int query_device(struct drm_ualink *ual, struct drm_gem_ualink_query *args)
 {
@@ -13,7 +17,7 @@ static int query_device(struct drm_ualink *ual, struct drm_gem_ualink_query *arg
 	struct ualink_device *udev = drm_ualink_device(ual->drm);
 	struct drm_ualink_device_info info = {
 		.flags = DRM_UALINK_DEVICE_SUPPORTED,
-		.max_file_export_bytes = ual->max_file_export_bytes,
+		.max_file_export_bytes = drm_ualink_file_cap(ual),
 	};
 	struct ualink_device_info core = {};
 
@@ -95,10 +99,10 @@ static int query_peers(struct drm_ualink *ual, struct drm_gem_ualink_query *args
 static struct drm_gem_object *next_object(struct drm_file *file, u32 *handle)
 {
 	struct drm_gem_object *obj;
-	int id = *handle;
+	unsigned long id = *handle;
 
 	spin_lock(&file->table_lock);
-	obj = idr_get_next(&file->object_idr, &id);
+	obj = idr_get_next_ul(&file->object_idr, &id);
 	if (obj)
 		drm_gem_object_get(obj);
 	spin_unlock(&file->table_lock);
@@ -148,46 +152,42 @@ static int query_exports(struct drm_file *file, struct drm_gem_ualink_query *arg
 	return ret;
 }
 
-/* Copies what the file imported to @infos, @count at most, and returns how many there are. */
-static u32 copy_imports(struct drm_ualink_file *ufile, struct drm_ualink_import_info *infos,
-			u32 count)
+/* Gives the next imports of the file to user space: how many, or an errno. */
+static int put_some_imports(struct drm_ualink_file *ufile, u64 *cursor,
+			    struct drm_gem_ualink_query *args, u32 done, u32 room)
 {
-	struct drm_ualink *ual = ufile->ual;
-	struct drm_ualink_record *record;
-	u32 i = 0, total;
+	struct drm_ualink_import_info infos[IMPORTS_CHUNK];
+	u32 i, count;
+	int ret;
 
-	spin_lock(&ual->lock);
-	total = ufile->nr_dead + ufile->nr_live;
-	list_for_each_entry(record, &ufile->dead, file_link) {
-		if (i == count)
-			break;
-		infos[i++] = record->info;
+	count = drm_ualink_records_copy(ufile, cursor, infos, min(room - done, IMPORTS_CHUNK));
+	for (i = 0; i < count; i++) {
+		ret = drm_gem_ualink_query_put(args, done + i, &infos[i], sizeof(infos[i]));
+		if (ret)
+			return ret;
 	}
-	list_for_each_entry(record, &ufile->live, file_link) {
-		if (i == count)
-			break;
-		infos[i++] = record->info;
-	}
-	spin_unlock(&ual->lock);
-	return total;
+	return count;
 }
 
 static int put_imports(struct drm_ualink_file *ufile, struct drm_gem_ualink_query *args, u32 room)
 {
-	u32 i, count = min(room, copy_imports(ufile, NULL, 0));
-	struct drm_ualink_import_info *infos;
-	int ret = 0;
+	u32 done = 0;
+	u64 cursor = 0;
+	int ret;
 
-	infos = kvmalloc_objs(*infos, count);
-	if (!infos)
-		return -ENOMEM;
+	do {
+		ret = put_some_imports(ufile, &cursor, args, done, room);
+		if (ret < 0)
+			return ret;
+		done += ret;
+		cond_resched();
+	} while (ret);
 
-	args->count = copy_imports(ufile, infos, count);
-	count = min(count, args->count);
-	for (i = 0; i < count && !ret; i++)
-		ret = drm_gem_ualink_query_put(args, i, &infos[i], sizeof(infos[i]));
-	kvfree(infos);
-	return ret;
+	/* Who has room left got all; else some of them may be gone meanwhile. */
+	args->count = done;
+	if (done == room)
+		args->count = max(done, drm_ualink_records_count(ufile));
+	return 0;
 }
 
 static int query_imports(struct drm_file *file, struct drm_gem_ualink_query *args)
@@ -204,7 +204,7 @@ static int query_imports(struct drm_file *file, struct drm_gem_ualink_query *arg
 
 	if (room)
 		return put_imports(ufile, args, room);
-	args->count = copy_imports(ufile, NULL, 0);
+	args->count = drm_ualink_records_count(ufile);
 	return 0;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
+#include <linux/bug.h>
 #include <linux/dma-resv.h>
 #include <linux/export.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include <drm/drm_print.h>
 #include <drm/ttm/ttm_bo.h>
@@ -129,17 +131,21 @@ EXPORT_SYMBOL_GPL(drm_ualink_npa_man_init);
  * @bdev: the TTM device
  * @mem_type: the driver's number for the pool
  *
- * All objects of the pool have been freed, at least by their users.
+ * All objects of the pool have been freed, at least by their users. If one has
+ * not, which is a bug of the driver, the pool stays, and is leaked.
  */
 void drm_ualink_npa_man_fini(struct ttm_device *bdev, u32 mem_type)
 {
 	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
+	u64 usage;
 
 	if (!man)
 		return;
 
-	/* Waits for those that TTM has not destroyed yet. */
-	if (ttm_resource_manager_evict_all(bdev, man))
+	/* Waits for those that TTM has not destroyed yet. None can be evicted. */
+	flush_workqueue(bdev->wq);
+	usage = ttm_resource_manager_usage(man);
+	if (WARN(usage, "%llu bytes of remote memory are still in use\n", usage))
 		return;
 
 	ttm_resource_manager_set_used(man, false);

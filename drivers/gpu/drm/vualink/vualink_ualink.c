@@ -231,6 +231,10 @@ static void vualink_ualink_man_fini(struct drm_device *drm, void *data)
 /* What the software needs, before there is hardware. */
 int vualink_ualink_init(struct vualink_device *vdev)
 {
+	const struct drm_ualink_caps caps = {
+		.device = vdev->vram.base.size / 4 * 3,
+		.file = vdev->vram.base.size / 2,
+	};
 	int ret;
 
 	spin_lock_init(&vdev->ualink.irq_lock);
@@ -240,7 +244,7 @@ int vualink_ualink_init(struct vualink_device *vdev)
 	ret = drmm_add_action_or_reset(&vdev->drm, vualink_ualink_man_fini, NULL);
 	if (ret)
 		return ret;
-	return drm_ualink_init(&vdev->drm, &vualink_ualink_funcs, vdev->vram.base.size);
+	return drm_ualink_init(&vdev->drm, &vualink_ualink_funcs, &caps);
 }
 
 static void vualink_ualink_members(const struct vualink_config_accel *config,

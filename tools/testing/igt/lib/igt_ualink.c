@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <time.h>
 #include <xf86drm.h>
 
@@ -563,4 +565,38 @@ int __igt_ualink_read_event(int fd, struct drm_ualink_event *event,
 	igt_assert_eq_u32(event->base.type, DRM_EVENT_UALINK_IMPORTS_DIED);
 	igt_assert_eq_u32(event->base.length, sizeof(*event));
 	return 0;
+}
+
+/* ---------------------------------------------------------------- signals */
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+void igt_ualink_signals_start(unsigned int ms, bool restart)
+{
+	const struct itimerval often = {
+		.it_interval.tv_usec = 1000 * ms,
+		.it_value.tv_usec = 1000 * ms,
+	};
+	struct sigaction action = {
+		.sa_handler = on_signal,
+		.sa_flags = restart ? SA_RESTART : 0,
+	};
+
+	signals = 0;
+	igt_assert_eq(sigaction(SIGALRM, &action, NULL), 0);
+	igt_assert_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+}
+
+unsigned int igt_ualink_signals_stop(void)
+{
+	const struct itimerval never = {};
+
+	igt_assert_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+	return signals;
 }

@@ -324,6 +324,14 @@ void igt_ualink_exporter_kill(struct igt_ualink_exporter *exporter);
 /* IGT_UALINK_DO_EXIT, and waits for all children. */
 void igt_ualink_exporter_stop(struct igt_ualink_exporter *exporter);
 
+/*
+ * Signals every @ms from now on; with @restart, system calls go on after them.
+ * stop() returns how many there were. Only ioctl() itself does not repeat what a
+ * signal interrupts.
+ */
+void igt_ualink_signals_start(unsigned int ms, bool restart);
+unsigned int igt_ualink_signals_stop(void);
+
 /* Times and limits in sysfs: false when there is no such one. */
 bool igt_ualink_tunable_get(const struct igt_ualink_node *node, const char *name,
 			    uint64_t *value);

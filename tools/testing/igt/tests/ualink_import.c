@@ -12,8 +12,8 @@
  * SUBTEST: import-bad-flags
  * Description: Each undefined flag is refused.
  *
- * SUBTEST: import-bad-pad
- * Description: Padding that is not zero is refused.
+ * SUBTEST: import-bad-timeout
+ * Description: A time before zero is refused.
  *
  * SUBTEST: import-zero-handle
  * Description: A handle of zeros names nothing.
@@ -29,6 +29,12 @@
  *
  * SUBTEST: timeout
  * Description: Without an answer an import fails in the time given, and then works at once.
+ *
+ * SUBTEST: timeout-passed
+ * Description: With a time that has passed, what is there is imported, and nothing is waited for.
+ *
+ * SUBTEST: timeout-with-signals
+ * Description: A process that gets signals all the time waits no longer than it said.
  *
  * SUBTEST: signal
  * Description: A signal ends the wait for an answer, and then the import works at once.
@@ -77,13 +83,15 @@ static void import_bad_flags(struct igt_ualink_pod *pod)
 	igt_ualink_scene_fini(&scene);
 }
 
-static void import_bad_pad(struct igt_ualink_pod *pod)
+static void import_bad_timeout(struct igt_ualink_pod *pod)
 {
-	struct drm_gem_ualink_import arg = { .pad = 1 };
+	struct drm_gem_ualink_import arg = { .timeout_ns = -1 };
 	struct igt_ualink_scene scene;
 
 	igt_ualink_scene_init(&scene, pod);
 	memcpy(arg.handle, scene.pair.handle, sizeof(arg.handle));
+	refuse_import(&scene, &arg, EINVAL);
+	arg.timeout_ns = INT64_MIN;
 	refuse_import(&scene, &arg, EINVAL);
 	igt_ualink_assert_unchanged(&scene);
 	igt_ualink_scene_fini(&scene);
@@ -213,12 +221,23 @@ struct silence {
 
 static void silence_begin(struct silence *silence, struct igt_ualink_pod *pod)
 {
+	struct drm_ualink_device_info info;
+	uint64_t imports;
+
 	igt_require(pod->nodes[1].backend->lose);
 	igt_ualink_warm_up(&pod->nodes[0], &pod->nodes[1]);
 	igt_ualink_pair_init(&silence->pair, &pod->nodes[0], &pod->nodes[1],
 			     SIZE, 4);
-	igt_ualink_pair_free_far(&silence->pair);
 	silence->dev = silence->pair.importer;
+	igt_ualink_device_info(silence->dev, &info);
+	imports = info.imports;
+	igt_ualink_pair_free_far(&silence->pair);
+	/* while it is still going, it could be had again without a message */
+	for (int i = 0; i < 5000 && info.imports == imports; i++) {
+		usleep(1000);
+		igt_ualink_device_info(silence->dev, &info);
+	}
+	igt_assert_eq_u64(info.imports, imports - 1);
 	igt_assert_eq(silence->dev->backend->lose(silence->dev,
 						  IGT_UALINK_LOSE_ANSWERS), 0);
 }
@@ -242,19 +261,93 @@ static double seconds(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
+static int64_t in_ms(unsigned int ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec + ms * 1000000ll;
+}
+
 static void timeout(struct igt_ualink_pod *pod)
 {
-	struct drm_gem_ualink_import arg = { .timeout_ms = 300, .fd = -1 };
+	struct drm_gem_ualink_import arg = { .fd = -1 };
 	struct silence silence;
 	double start, took;
 
 	silence_begin(&silence, pod);
 	memcpy(arg.handle, silence.pair.handle, sizeof(arg.handle));
 	start = seconds();
+	arg.timeout_ns = in_ms(300);
 	igt_assert_eq(__igt_ualink_import(silence.dev->fd, &arg), -ETIMEDOUT);
 	took = seconds() - start;
 	igt_assert_eq(arg.fd, -1);
 	igt_assert_f(took > 0.25 && took < 5, "it took %g s\n", took);
+	silence_end(&silence);
+}
+
+static void timeout_passed(struct igt_ualink_pod *pod)
+{
+	struct drm_gem_ualink_import arg = { .timeout_ns = 1, .fd = -1 };
+	struct drm_ualink_device_info before, after;
+	struct igt_ualink_pair pair;
+	struct silence silence;
+	struct igt_ualink_bo *far;
+	double start;
+
+	igt_ualink_heartbeat_stop(pod);
+	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 5);
+	memcpy(arg.handle, pair.handle, sizeof(arg.handle));
+	igt_ualink_device_info(pair.importer, &before);
+	igt_assert_eq(__igt_ualink_import(pair.importer->fd, &arg), 0);
+	igt_ualink_device_info(pair.importer, &after);
+	igt_assert_eq_u64(after.msgs_sent, before.msgs_sent);
+	far = igt_ualink_bo_from_handle(pair.importer, pair.far->handle, SIZE, 0);
+	igt_ualink_check_pattern(far, 5);
+	igt_assert_eq(pair.importer->backend->unbind(pair.importer, far->va, SIZE), 0);
+	free(far);
+	close(arg.fd);
+	igt_ualink_pair_fini(&pair);
+	igt_ualink_heartbeat_restore(pod);
+
+	silence_begin(&silence, pod);
+	memcpy(arg.handle, silence.pair.handle, sizeof(arg.handle));
+	arg.timeout_ns = in_ms(0) - 1;
+	arg.fd = -1;
+	start = seconds();
+	igt_assert_eq(__igt_ualink_import(silence.dev->fd, &arg), -ETIMEDOUT);
+	igt_assert_eq(arg.fd, -1);
+	igt_assert(seconds() - start < 1);
+	silence_end(&silence);
+}
+
+/* Signals every @ms, that is more and less often than a tick of the kernel's clock. */
+static void import_with_signals(struct silence *silence, unsigned int ms)
+{
+	struct drm_gem_ualink_import arg = { .fd = -1 };
+	unsigned int signals;
+	double start, took;
+
+	memcpy(arg.handle, silence->pair.handle, sizeof(arg.handle));
+	igt_ualink_signals_start(ms, true);
+	start = seconds();
+	arg.timeout_ns = in_ms(500);
+	igt_assert_eq(ioctl(silence->dev->fd, DRM_IOCTL_GEM_UALINK_IMPORT, &arg), -1);
+	igt_assert_eq(errno, ETIMEDOUT);
+	took = seconds() - start;
+	signals = igt_ualink_signals_stop();
+	igt_assert_eq(arg.fd, -1);
+	igt_assert_f(took > 0.45 && took < 5, "it took %g s\n", took);
+	igt_assert_f(signals >= 10, "there were %u signals only\n", signals);
+}
+
+static void timeout_with_signals(struct igt_ualink_pod *pod)
+{
+	struct silence silence;
+
+	silence_begin(&silence, pod);
+	import_with_signals(&silence, 10);
+	import_with_signals(&silence, 2);
 	silence_end(&silence);
 }
 
@@ -266,7 +359,7 @@ static void on_alarm(int sig)
 static void signal_(struct igt_ualink_pod *pod)
 {
 	const struct itimerval in_a_while = { .it_value.tv_usec = 200000 };
-	struct drm_gem_ualink_import arg = { .timeout_ms = 20000, .fd = -1 };
+	struct drm_gem_ualink_import arg = { .timeout_ns = in_ms(20000), .fd = -1 };
 	struct sigaction action = { .sa_handler = on_alarm };
 	struct silence silence;
 	double start;
@@ -285,7 +378,7 @@ static void signal_(struct igt_ualink_pod *pod)
 
 static void killed_while_waiting(struct igt_ualink_pod *pod)
 {
-	struct drm_gem_ualink_import arg = { .timeout_ms = 60000 };
+	struct drm_gem_ualink_import arg = { .timeout_ns = in_ms(60000) };
 	struct silence silence;
 	double start;
 
@@ -308,9 +401,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "import-bad-flags",
 	  "Each undefined flag is refused.",
 	  import_bad_flags },
-	{ "import-bad-pad",
-	  "Padding that is not zero is refused.",
-	  import_bad_pad },
+	{ "import-bad-timeout",
+	  "A time before zero is refused.",
+	  import_bad_timeout },
 	{ "import-zero-handle",
 	  "A handle of zeros names nothing.",
 	  import_zero_handle },
@@ -326,6 +419,12 @@ static const struct igt_ualink_test tests[] = {
 	{ "timeout",
 	  "Without an answer an import fails in the time given, and then works at once.",
 	  timeout },
+	{ "timeout-passed",
+	  "With a time that has passed, what is there is imported, and nothing is waited for.",
+	  timeout_passed },
+	{ "timeout-with-signals",
+	  "A process that gets signals all the time waits no longer than it said.",
+	  timeout_with_signals },
 	{ "signal",
 	  "A signal ends the wait for an answer, and then the import works at once.",
 	  signal_ },

@@ -51,9 +51,14 @@
  * SUBTEST: dead-imports
  * Description: Dead imports are listed with the reason, and only where they were imported.
  *
+ * SUBTEST: fdinfo
+ * Description: What a file exports and imports is in its fdinfo, as drm-usage-stats.rst says.
+ *
  * SUBTEST: changes-nothing
  * Description: No query sends a message or changes a counter.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "igt.h"
@@ -231,6 +236,7 @@ static void device(struct igt_ualink_pod *pod)
 			     DRM_UALINK_DEVICE_PROVISIONED |
 			     DRM_UALINK_DEVICE_ACTIVE;
 	struct drm_ualink_device_info info;
+	struct igt_ualink_stats stats;
 	struct igt_ualink *dev;
 
 	for (unsigned int i = 0; i < pod->count; i++) {
@@ -246,8 +252,10 @@ static void device(struct igt_ualink_pod *pod)
 		igt_assert_eq_u64(info.segment_size & (info.segment_size - 1), 0);
 		igt_assert_lte_u64(info.npa_used + info.npa_quarantined +
 				   info.npa_largest_free, info.segment_size);
-		igt_assert_lt_u64(0, info.max_export_bytes);
+		igt_ualink_stats(dev, &stats);
 		igt_assert_lt_u64(0, info.max_file_export_bytes);
+		igt_assert_lt_u64(info.max_file_export_bytes, info.max_export_bytes);
+		igt_assert_lt_u64(info.max_export_bytes, stats.vram_size);
 		igt_ualink_close(dev);
 	}
 }
@@ -457,6 +465,52 @@ static void dead_imports(struct igt_ualink_pod *pod)
 	igt_ualink_close(second);
 }
 
+/* The value of a key, in bytes if it has a unit; UINT64_MAX if there is none. */
+static uint64_t fdinfo_value(int fd, const char *key)
+{
+	char line[256], path[64], unit[8] = "";
+	uint64_t value = UINT64_MAX;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	igt_assert(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, strlen(key)) || line[strlen(key)] != ':')
+			continue;
+		igt_assert_lte(1, sscanf(line + strlen(key) + 1, "%" SCNu64 " %7s",
+					 &value, unit));
+		value <<= !strcmp(unit, "KiB") ? 10 : !strcmp(unit, "MiB") ? 20 : 0;
+	}
+	fclose(file);
+	return value;
+}
+
+static void assert_fdinfo(struct igt_ualink *dev, uint64_t exported,
+			  uint64_t imports, uint64_t deaths)
+{
+	igt_assert_eq_u64(fdinfo_value(dev->fd, "drm-exported-ualink"), exported);
+	igt_assert_eq_u64(fdinfo_value(dev->fd, "drm-ualink-imports"), imports);
+	igt_assert_eq_u64(fdinfo_value(dev->fd, "drm-ualink-deaths"), deaths);
+}
+
+static void fdinfo(struct igt_ualink_pod *pod)
+{
+	struct igt_ualink *idle = igt_ualink_open(&pod->nodes[0]);
+	struct igt_ualink_pair pair;
+
+	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 1);
+	assert_fdinfo(idle, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+	assert_fdinfo(pair.exporter, SIZE, 0, 0);
+	assert_fdinfo(pair.importer, 0, 1, 0);
+	igt_ualink_revoke(pair.own);
+	igt_ualink_wait_death(pair.importer, pair.handle, DRM_UALINK_DEATH_REVOKED);
+	assert_fdinfo(pair.exporter, 0, 0, 0);
+	assert_fdinfo(pair.importer, 0, 0, 1);
+	igt_ualink_pair_fini(&pair);
+	igt_ualink_close(idle);
+}
+
 static void changes_nothing(struct igt_ualink_pod *pod)
 {
 	static const size_t sizes[] = {
@@ -525,6 +579,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "dead-imports",
 	  "Dead imports are listed with the reason, and only where they were imported.",
 	  dead_imports },
+	{ "fdinfo",
+	  "What a file exports and imports is in its fdinfo, as drm-usage-stats.rst says.",
+	  fdinfo },
 	{ "changes-nothing",
 	  "No query sends a message or changes a counter.",
 	  changes_nothing },

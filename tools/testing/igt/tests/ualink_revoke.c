@@ -36,6 +36,9 @@
  * SUBTEST: busy
  * Description: A revoke of memory that a job waits on ends that job and nothing else.
  *
+ * SUBTEST: signals
+ * Description: Signals that come while a revoke waits for an importer do not make it fail.
+ *
  * SUBTEST: queued
  * Description: Jobs that were queued behind the revoked one, and do not use the memory, run.
  *
@@ -52,6 +55,8 @@
  * Description: An importer that does not hear of the revoke is cut off by the exporter.
  */
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
 
 #include "igt.h"
 #include "igt_ualink.h"
@@ -295,6 +300,53 @@ static void busy(struct igt_ualink_pod *pod)
 	igt_ualink_pair_fini(&pair);
 }
 
+static void revoke_with_signals(struct igt_ualink_pod *pod, bool restart)
+{
+	struct drm_gem_ualink_revoke arg = {};
+	uint8_t handle[DRM_UALINK_HANDLE_SIZE];
+	struct igt_ualink_fault fault;
+	struct timespec start, end;
+	struct igt_ualink_pair pair;
+	uint64_t job;
+	long took;
+	int ret;
+
+	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 21);
+	igt_ualink_store(pair.exporter, pair.own->va, 0);
+	job = submit_wait(pair.far, 60000);
+	arg.gem_handle = pair.own->handle;
+
+	/* the job has its time of grace, in which the signals come */
+	igt_ualink_signals_start(10, restart);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	ret = ioctl(pair.exporter->fd, DRM_IOCTL_GEM_UALINK_REVOKE, &arg) ? errno : 0;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	igt_assert_lt(0, igt_ualink_signals_stop());
+	igt_assert_eq(ret, 0);
+	took = (end.tv_sec - start.tv_sec) * 1000 +
+	       (end.tv_nsec - start.tv_nsec) / 1000000;
+	igt_assert_f(took > 200, "it took %ld ms\n", took);
+
+	/* it is over when the call returns */
+	igt_assert_eq(__igt_ualink_revoke(pair.exporter->fd, pair.own->handle),
+		      -ENOENT);
+	igt_assert_eq(pair.importer->backend->wait(pair.importer, job, 10000),
+		      -EFAULT);
+	igt_assert_eq(pair.importer->backend->read_fault(pair.importer, &fault), 0);
+	igt_ualink_assert_no_access(pair.importer, pair.far->va);
+	igt_ualink_fill_pattern(pair.own, 22);
+	igt_ualink_check_pattern(pair.own, 22);
+	igt_ualink_export(pair.own, handle);
+	igt_assert(memcmp(handle, pair.handle, sizeof(handle)));
+	igt_ualink_pair_fini(&pair);
+}
+
+static void signals_(struct igt_ualink_pod *pod)
+{
+	revoke_with_signals(pod, false);
+	revoke_with_signals(pod, true);
+}
+
 static void queued(struct igt_ualink_pod *pod)
 {
 	struct igt_ualink_bo *local;
@@ -505,6 +557,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "busy",
 	  "A revoke of memory that a job waits on ends that job and nothing else.",
 	  busy },
+	{ "signals",
+	  "Signals that come while a revoke waits for an importer do not make it fail.",
+	  signals_ },
 	{ "queued",
 	  "Jobs that were queued behind the revoked one, and do not use the memory, run.",
 	  queued },

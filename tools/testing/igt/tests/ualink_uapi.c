@@ -48,6 +48,9 @@
  * SUBTEST: export-over-cap
  * Description: What exceeds the cap of the accelerator is refused.
  *
+ * SUBTEST: export-over-file-cap
+ * Description: What exceeds the cap of a file is refused, and does not concern others.
+ *
  * SUBTEST: revoke-bad-flags
  * Description: Each flag is refused.
  *
@@ -275,6 +278,48 @@ static void export_over_cap(struct igt_ualink_pod *pod)
 	igt_ualink_scene_fini(&scene);
 }
 
+#define PARTS	4
+
+static void export_over_file_cap(struct igt_ualink_pod *pod)
+{
+	struct igt_ualink *a = igt_ualink_open(&pod->nodes[0]);
+	struct igt_ualink *other = igt_ualink_open(&pod->nodes[0]);
+	struct drm_gem_ualink_export arg = {};
+	struct drm_ualink_device_info before, now;
+	struct igt_ualink_bo *bo[PARTS], *extra[2];
+	uint8_t handle[DRM_UALINK_HANDLE_SIZE];
+	uint64_t part;
+
+	/* the device, too, leaves something for those who do not share */
+	igt_ualink_device_info(a, &before);
+	igt_assert_lt_u64(before.max_file_export_bytes, before.max_export_bytes);
+	part = before.max_file_export_bytes / PARTS;
+	part -= part % before.granularity;
+	for (int i = 0; i < PARTS; i++) {
+		bo[i] = igt_ualink_bo_create(a, part, 0);
+		igt_ualink_export(bo[i], handle);
+	}
+
+	extra[0] = igt_ualink_bo_create(a, part, 0);
+	arg.gem_handle = extra[0]->handle;
+	igt_assert_eq(__igt_ualink_export(a->fd, &arg), -EDQUOT);
+	igt_ualink_device_info(a, &now);
+	igt_assert_eq_u64(now.exported_bytes, before.exported_bytes + PARTS * part);
+	igt_assert_eq_u64(now.exports, before.exports + PARTS);
+
+	extra[1] = igt_ualink_bo_create(other, part, 0);
+	igt_ualink_export(extra[1], handle);
+	igt_ualink_revoke(bo[0]);
+	igt_ualink_export(extra[0], handle);
+
+	for (int i = 0; i < 2; i++)
+		igt_ualink_bo_destroy(extra[i]);
+	for (int i = 0; i < PARTS; i++)
+		igt_ualink_bo_destroy(bo[i]);
+	igt_ualink_close(other);
+	igt_ualink_close(a);
+}
+
 /* REVOKE ------------------------------------------------------------------ */
 
 static int revoke_flags(int fd, uint32_t handle, uint32_t flags)
@@ -445,6 +490,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "export-over-cap",
 	  "What exceeds the cap of the accelerator is refused.",
 	  export_over_cap },
+	{ "export-over-file-cap",
+	  "What exceeds the cap of a file is refused, and does not concern others.",
+	  export_over_file_cap },
 	{ "revoke-bad-flags",
 	  "Each flag is refused.",
 	  revoke_bad_flags },

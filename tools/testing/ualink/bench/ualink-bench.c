@@ -167,6 +167,7 @@ static void make_pod(void)
 		accel_open(&accels[i]);
 		must(accel_tunable_write(&accels[i], "heartbeat_ms", 3600 * 1000));
 		must(accel_tunable_write(&accels[i], "cache_ms", 0));
+		must(accel_tunable_write(&accels[i], "max_export_bytes", UINT64_MAX));
 	}
 }
 

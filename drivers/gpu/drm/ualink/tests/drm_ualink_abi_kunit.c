@@ -42,14 +42,13 @@ static const struct abi_field drm_gem_ualink_export_fields[] = {
 
 static const struct abi_field drm_gem_ualink_import_fields[] = {
 	FIELD(drm_gem_ualink_import, handle),
-	FIELD(drm_gem_ualink_import, flags),
-	FIELD(drm_gem_ualink_import, timeout_ms),
+	FIELD(drm_gem_ualink_import, timeout_ns),
 	FIELD(drm_gem_ualink_import, user_data),
+	FIELD(drm_gem_ualink_import, flags),
 	FIELD(drm_gem_ualink_import, fd),
-	FIELD(drm_gem_ualink_import, exporter_id),
 	FIELD(drm_gem_ualink_import, size),
+	FIELD(drm_gem_ualink_import, exporter_id),
 	FIELD(drm_gem_ualink_import, access),
-	FIELD(drm_gem_ualink_import, pad),
 };
 
 static const struct abi_field drm_gem_ualink_revoke_fields[] = {

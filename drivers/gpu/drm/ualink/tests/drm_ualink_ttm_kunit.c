@@ -111,7 +111,6 @@ static void make_import(struct kunit *test, struct ttm_buffer_object *bo, u64 np
 	imported->base.obj = &bo->base;
 	imported->base.imported = true;
 	mutex_init(&imported->base.mutex);
-	INIT_LIST_HEAD(&imported->records);
 	INIT_LIST_HEAD(&imported->aliases);
 	imported->npa = npa;
 	imported->size = size;
@@ -314,6 +313,22 @@ static void ttm_no_cpu_map(struct kunit *test)
 	ttm_bo_fini(bo);
 }
 
+/* A driver that forgot one learns it, and nothing is freed under the object. */
+static void ttm_fini_in_use(struct kunit *test)
+{
+	struct ttm_buffer_object *bo = import_create(test, TEST_NPA);
+	struct ttm_test *t = test->priv;
+
+	kunit_warning_suppress(test) {
+		drm_ualink_npa_man_fini(&t->bdev, TEST_PL_NPA);
+		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, ttm_manager_type(&t->bdev, TEST_PL_NPA), t->man);
+	KUNIT_EXPECT_EQ(test, ttm_resource_manager_usage(t->man), TEST_SIZE);
+
+	ttm_bo_fini(bo);
+}
+
 static int ttm_test_init(struct kunit *test)
 {
 	struct ttm_test *t;
@@ -370,6 +385,7 @@ static struct kunit_case ttm_cases[] = {
 	KUNIT_CASE(ttm_no_move),
 	KUNIT_CASE(ttm_no_evict),
 	KUNIT_CASE(ttm_no_cpu_map),
+	KUNIT_CASE(ttm_fini_in_use),
 	{}
 };
 
