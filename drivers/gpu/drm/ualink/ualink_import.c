@@ -299,14 +299,17 @@ retry:
 	return ret ? ERR_PTR(ret) : imp;
 }
 
+/* More than a peer can be silent; it fits in jiffies. */
+#define WAIT_MAX_MS	(24 * 3600 * MSEC_PER_SEC)
+
 /* Waits for the answer; the reason why there is none, or 0. */
 static int import_wait(struct ualink_import *imp, ktime_t deadline)
 {
-	s64 ns = max(ktime_to_ns(ktime_sub(deadline, ktime_get())), 0);
+	s64 ms = clamp(ktime_ms_delta(deadline, ktime_get()), 0, WAIT_MAX_MS) + 1;
 	long left;
 
 	left = wait_for_completion_interruptible_timeout(&imp->answered,
-							 nsecs_to_jiffies(ns) + 1);
+							 msecs_to_jiffies(ms) + 1);
 	if (left < 0)
 		return -ERESTARTSYS;
 	return left ? 0 : -ETIMEDOUT;
@@ -365,7 +368,7 @@ static struct ualink_import *import_get(struct ualink_device *udev,
  * @udev: the importing accelerator, active
  * @handle: handle of the export
  * @access: UALINK_ACCESS_* that is needed
- * @deadline: when to give up, in the time of ktime_get()
+ * @deadline: when to give up, in the time of ktime_get(); a day away at most
  *
  * Finds the import of @handle, or makes it, which costs two messages. The caller
  * becomes a user of it and must call ualink_import_put() in the end.

@@ -13,7 +13,7 @@
  *     is dead, or of the session that both sides are in.
  *
  * Left out: RELEASE, REVOKE and the steps of a kill, which share.pml has. BYE,
- * HELLO_NAK and a lost link are a peer_down() at any time. SUSPECT is a session
+ * HELLO_NAK and a lost link are a ualink_peer_down() at any time. SUSPECT is a session
  * like UP. INCOMPATIBLE is for good. For S1 one side imports and the other has
  * the gate, and both greet at any time, which is what a NAK can make them do.
  */
@@ -36,7 +36,7 @@
 #define ACTIVE		2
 #define DYING		3
 
-#define IDLE		0	/* how far slow_work is, that is in ->source_gate() without the lock: */
+#define IDLE		0	/* how far slow_work is, that is in the op source_gate, without the lock: */
 #define CLOSE		1
 #define OPEN		2
 #define KILL		3	/* -DLONG: what follows runs later */
@@ -117,7 +117,7 @@ inline sort(i) {
 
 /*
  * Whether a message can have an effect now or later. What it would have to match is
- * lost for ever otherwise. For a late HELLO, see the end of Accelerator().
+ * lost for ever otherwise. For a late HELLO, see the end.
  */
 #define TYPE(m)		((m) / 256)
 #define MINE(i, m)	(PART(i, (m) % 256) == challenge[i])
@@ -480,9 +480,6 @@ inline kill_and_open(i) {
 	fi;
 	if
 	:: greeting[i] == OPENING && !HAS_GATE(i) -> greeting_opened(i)
-#ifdef NOT_CLOSED_FIRST
-	:: greeting[i] == OPENING && HAS_GATE(i) -> slow[i] = OPEN
-#endif
 	:: greeting[i] == OPENING && HAS_GATE(i) && !gate_open[i] && !drop_grants[i] -> slow[i] = OPEN
 	:: greeting[i] == OPENING && (gate_open[i] || drop_grants[i]) -> KICK(i)
 	:: else

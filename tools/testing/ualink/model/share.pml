@@ -17,8 +17,9 @@
  * Left out: the greeting, which greeting.pml has: here it is one step, from READY of
  * an importer that holds nothing, to a new session. Whether the importer has it as well
  * is open. Failing flushes, which only delay (WEDGED). Access rights. Several exports
- * and ranges, since no step concerns two. PING, SUSPECT and BYE: a peer_down() comes
- * at any time. MAXREQ: imports of one importer in one session.
+ * and ranges, since no step concerns two. PING, SUSPECT and BYE: a ualink_peer_down() comes
+ * at any time. MAXREQ: imports of one importer in one session. FAST_FABRIC: without S3,
+ * ONE_MESSAGE, NO_CACHE: fewer states.
  */
 #ifndef IMPORTERS
 #define IMPORTERS	1
@@ -245,7 +246,7 @@ inline revoke(i) {
 }
 
 /* ualink_export_end(), export_revoke() */
-inline export_end() {
+inline end_export() {
 	export = REVOKING;
 	ungranted();
 	j = 0;
@@ -301,7 +302,7 @@ inline export_create() {
 active proctype Exporter() {
 	do
 	:: atomic { export == NONE && npa == 0 && WISH(exports) -> export_create(); DONE }
-	:: atomic { export == ACTIVE -> export_end(); DONE }
+	:: atomic { export == ACTIVE -> end_export(); DONE }
 	/* ualink_export_deadline_work(), export_overdue() */
 	:: atomic { export == REVOKING ->
 #ifdef FREED_AT_DEADLINE
@@ -455,10 +456,12 @@ inline importer_end_session(i) {
 
 /* another kernel, or ualink_device_deactivate() and ualink_device_activate() */
 inline importer_crash(i) {
+#ifndef FAST_FABRIC
 	if
 	:: pte[i] && gate[i] -> under_way[i] = itag[i]
 	:: else
 	fi;
+#endif
 	is[i] = 0; last_request[i] = 0; zombie[i] = 0; forget(TO_I(i));
 	finish(i); pte[i] = 0
 }
