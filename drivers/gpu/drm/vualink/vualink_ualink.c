@@ -27,6 +27,10 @@
  * still be destroyed.
  */
 
+/* Part of VRAM that one file may export, and part that nobody may */
+#define VUALINK_FILE_EXPORT_SHARE	2
+#define VUALINK_RESERVED_SHARE		4
+
 static struct vualink_device *udev_to_vualink(struct ualink_device *udev)
 {
 	return to_vualink(ualink_device_priv(udev));
@@ -83,7 +87,7 @@ static void vualink_ualink_irq(struct vualink_device *vdev, u32 id,
 	spin_unlock_irqrestore(&ual->irq_lock, flags);
 }
 
-/* A ring that is not empty raises no other one, so that none may be forgotten. */
+/* What comes before the core is there is told to it by vualink_ualink_catch_up(). */
 void vualink_ualink_rx(void *data, u32 src)
 {
 	struct vualink_device *vdev = data;
@@ -151,7 +155,7 @@ static int vualink_ualink_pin(struct drm_gem_object *obj)
 		return ret;
 	ret = vualink_ualink_pin_locked(bo);
 	dma_resv_unlock(obj->resv);
-	return ret == -ENOMEM ? -ENOSPC : ret;
+	return ret;
 }
 
 static void vualink_ualink_unpin(struct drm_gem_object *obj)
@@ -240,7 +244,8 @@ int vualink_ualink_init(struct vualink_device *vdev)
 	ret = drmm_add_action_or_reset(&vdev->drm, vualink_ualink_man_fini, NULL);
 	if (ret)
 		return ret;
-	return drm_ualink_init(&vdev->drm, &vualink_ualink_funcs, vdev->vram.base.size);
+	return drm_ualink_init(&vdev->drm, &vualink_ualink_funcs,
+			       vdev->vram.base.size / VUALINK_FILE_EXPORT_SHARE);
 }
 
 static void vualink_ualink_members(const struct vualink_config_accel *config,
@@ -272,6 +277,16 @@ static int vualink_ualink_provision(struct vualink_device *vdev,
 	return drm_ualink_provision(&vdev->drm, &params);
 }
 
+/* Exports are pinned: some VRAM stays for those who export nothing. */
+static int vualink_ualink_limit(struct vualink_device *vdev)
+{
+	u64 size = vdev->vram.base.size;
+
+	return ualink_device_set_tunable(drm_ualink_device(&vdev->drm),
+					 UALINK_MAX_EXPORT_BYTES,
+					 size - size / VUALINK_RESERVED_SHARE);
+}
+
 /*
  * Joins the vPod, unless the accelerator is in none.
  * Return: 0 or what failed; vualink_ualink_stop() then undoes it.
@@ -284,6 +299,8 @@ int vualink_ualink_start(struct vualink_device *vdev,
 	if (uuid_is_null(vualink_config_accel_vpod(config)))
 		return 0;
 	ret = vualink_ualink_provision(vdev, config);
+	if (!ret)
+		ret = vualink_ualink_limit(vdev);
 	if (ret)
 		return ret;
 	vualink_ualink_set_irq(vdev, true);
@@ -316,7 +333,7 @@ void vualink_ualink_stop(struct vualink_device *vdev)
 {
 	vualink_ualink_pause(vdev);
 	/* What could not be flushed does not survive this. */
-	if (READ_ONCE(vdev->wedged))
+	if (vualink_device_wedged(vdev))
 		vualink_hw_reset(vdev->hw);
 	vualink_ualink_set_irq(vdev, false);
 	drm_ualink_unplug(&vdev->drm);
