@@ -79,7 +79,7 @@ struct vualink_device {
 	/** @job_seqno: of the last job given to the hardware; of the scheduler's worker */
 	u64 job_seqno;
 
-	/** @job_lock: protects @jobs; irq-safe, as it is taken under fence locks */
+	/** @job_lock: protects @jobs; irq-safe, as the hardware's interrupt takes it */
 	spinlock_t job_lock;
 
 	/** @jobs: list of &vualink_job.link, what the hardware has, by seqno */

@@ -105,6 +105,11 @@ static uint64_t debugfs_counter(struct igt_ualink *dev, const char *name,
 	return value;
 }
 
+uint64_t igt_vualink_counter(struct igt_ualink *dev, const char *file, const char *key)
+{
+	return debugfs_counter(dev, file, key);
+}
+
 static void vualink_stats(struct igt_ualink *dev, struct igt_ualink_stats *stats)
 {
 	/* what is flushed later was used between the clearing and the flush, as it may */

@@ -369,14 +369,39 @@ static void engine_cancels_at_work(struct kunit *test)
 	};
 	u64 page = map_pages(gpu, VA, 16), seqno;
 
-	fix_knob(test, fabric, VUALINK_KNOB_ACCESS_DELAY, "us=50000");
+	fix_knob(test, fabric, VUALINK_KNOB_ACCESS_DELAY, FIX_HOLD);
 	seqno = fix_submit(gpu, 1, &fill, 1);
 	fix_poll(test, fix_knob_hits(fabric, VUALINK_KNOB_ACCESS_DELAY));
 	vualink_hw_cancel(gpu->hw, seqno);
+	/* Not before the access is over */
+	KUNIT_EXPECT_FALSE(test, fix_ended(gpu, seqno, NULL));
+	fix_release_holds(fabric);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fix_wait(gpu, seqno).error);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0xff, SZ_4K));
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page + 15 * SZ_4K), 0,
-					SZ_4K));
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page + SZ_4K), 0, SZ_4K));
+}
+
+/* What is not cancelled is not waited for. */
+static void engine_drains_what_was_cancelled(struct kunit *test)
+{
+	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
+	u64 seqno[3];
+	u32 i;
+
+	map_pages(gpu, VA, 1);
+	for (i = 0; i < 3; i++)
+		seqno[i] = fix_submit(gpu, 1, &wait_long, 1);
+	vualink_hw_cancel(gpu->hw, seqno[0]);
+	vualink_hw_cancel(gpu->hw, seqno[2]);
+	vualink_hw_drain(gpu->hw);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 2);
+	/* In the order of submission */
+	KUNIT_EXPECT_EQ(test, gpu->jobs[0].seqno, seqno[0]);
+	KUNIT_EXPECT_EQ(test, gpu->jobs[1].seqno, seqno[2]);
+	vualink_hw_cancel(gpu->hw, seqno[1]);
+	vualink_hw_drain(gpu->hw);
+	KUNIT_EXPECT_EQ(test, gpu->ended, 3);
+	KUNIT_EXPECT_EQ(test, gpu->jobs[2].error, -ECANCELED);
 }
 
 static void engine_reset_cancels_all(struct kunit *test)
@@ -512,15 +537,22 @@ static void engine_adds_are_atomic(struct kunit *test)
 {
 	const struct vualink_hw_cmd *cmds = add_cmds(test, 0);
 	struct fix_gpu *gpus[2];
-	u64 sum = add_setup(test, gpus), last[2];
+	u64 sum = add_setup(test, gpus), last[2], own = 0;
 	u32 i;
 
-	/* Many, as two that are not atomic seldom meet. */
 	for (i = 0; i < 2 * ADD_JOBS; i++)
 		last[i % 2] = fix_submit(gpus[i % 2], 1, cmds, ADDS);
+	/* The engines seldom meet, so that the CPU adds as fast as it can. */
+	while (!fix_ended(gpus[0], last[0], NULL) ||
+	       !fix_ended(gpus[1], last[1], NULL)) {
+		for (i = 0; i < ADDS; i++)
+			atomic64_inc((atomic64_t *)word(gpus[0], sum));
+		own += ADDS;
+		cond_resched();
+	}
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_EQ(test, 0, fix_wait(gpus[i], last[i]).error);
-	KUNIT_EXPECT_EQ(test, *word(gpus[0], sum), 2 * ADD_JOBS * ADDS);
+	KUNIT_EXPECT_EQ(test, *word(gpus[0], sum), 2 * ADD_JOBS * ADDS + own);
 }
 
 static void engine_adds_tell_what_was(struct kunit *test)
@@ -574,6 +606,27 @@ static int flusher_thread(void *data)
 	return 0;
 }
 
+static void flusher_stop(void *data)
+{
+	struct flusher *flusher = data;
+
+	kthread_stop(flusher->task);
+}
+
+/* The thread ends with the test, if not before. */
+static struct flusher *flusher_start(struct kunit *test, struct fix_gpu *gpu)
+{
+	struct flusher *flusher = kunit_kzalloc(test, sizeof(*flusher), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, flusher);
+	flusher->gpu = gpu;
+	flusher->task = kthread_run(flusher_thread, flusher, "flusher%u", gpu->id);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(flusher->task));
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, flusher_stop, flusher));
+	return flusher;
+}
+
 #define CROSS_PAGES	8
 #define CROSS_ROUNDS	60
 
@@ -589,7 +642,7 @@ static void engine_crosses_flushes(struct kunit *test)
 		.op = VUALINK_HW_COPY, .dst = VA, .src = VA + SZ_1M,
 		.len = CROSS_PAGES * SZ_4K,
 	};
-	struct flusher flushers[2] = {};
+	struct flusher *flushers[2];
 	u64 own[2], shared[2], seqno[2];
 	u32 i, j, round;
 
@@ -602,10 +655,7 @@ static void engine_crosses_flushes(struct kunit *test)
 			fix_share(gpus[i], SZ_1M + j * SZ_4K,
 				  shared[i] + j * SZ_4K, gpus[!i],
 				  VA + SZ_1M + j * SZ_4K);
-		flushers[i].gpu = gpus[i];
-		flushers[i].task = kthread_run(flusher_thread, &flushers[i],
-					       "flusher%u", i);
-		KUNIT_EXPECT_FALSE(test, IS_ERR(flushers[i].task));
+		flushers[i] = flusher_start(test, gpus[i]);
 	}
 	for (round = 1; round <= CROSS_ROUNDS; round++) {
 		for (i = 0; i < 2; i++) {
@@ -621,9 +671,9 @@ static void engine_crosses_flushes(struct kunit *test)
 		}
 	}
 	for (i = 0; i < 2; i++) {
-		kthread_stop(flushers[i].task);
-		KUNIT_EXPECT_GT(test, flushers[i].count, 0);
-		KUNIT_EXPECT_EQ(test, flushers[i].errors, 0);
+		kunit_release_action(test, flusher_stop, flushers[i]);
+		KUNIT_EXPECT_GT(test, flushers[i]->count, 0);
+		KUNIT_EXPECT_EQ(test, flushers[i]->errors, 0);
 		KUNIT_EXPECT_TRUE(test, is_pattern(gpus[i],
 						   own[i] + CROSS_ROUNDS,
 						   (CROSS_PAGES - 1) * SZ_4K));
@@ -680,6 +730,7 @@ static struct kunit_case vualink_engine_cases[] = {
 	KUNIT_CASE(engine_runs_in_order_and_fills_up),
 	KUNIT_CASE(engine_cancels_one),
 	KUNIT_CASE(engine_cancels_at_work),
+	KUNIT_CASE(engine_drains_what_was_cancelled),
 	KUNIT_CASE(engine_reset_cancels_all),
 	KUNIT_CASE(engine_destroy_cancels_all),
 	KUNIT_CASE(engine_crash_loses_jobs),

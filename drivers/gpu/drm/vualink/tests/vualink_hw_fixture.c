@@ -2,6 +2,7 @@
 
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "vualink_hw_fixture.h"
@@ -99,13 +100,26 @@ struct vualink_fabric *fix_fabric(struct kunit *test)
 	return fabric;
 }
 
+/* Lets go of what a test that failed has held. */
+void fix_release_holds(struct vualink_fabric *fabric)
+{
+	char off[] = "off";
+
+	vualink_fabric_knob_set(fabric, VUALINK_KNOB_ACCESS_DELAY, off);
+	vualink_fabric_knob_set(fabric, VUALINK_KNOB_WALK_DELAY, off);
+}
+
 static void fix_gpu_release(void *data)
 {
 	struct fix_gpu *gpu = data;
+	struct fix_cmds *cmds, *next;
 	unsigned long flags;
 
+	fix_release_holds(vualink_hw_params(gpu->hw)->fabric);
 	vualink_hw_destroy(gpu->hw);
 	gpu->hw = NULL;
+	list_for_each_entry_safe(cmds, next, &gpu->cmds, link)
+		kfree(cmds);
 	spin_lock_irqsave(&gpu->lock, flags);
 	gpu->dead = true;
 	spin_unlock_irqrestore(&gpu->lock, flags);
@@ -127,6 +141,7 @@ struct fix_gpu *fix_gpu_shift(struct kunit *test, struct vualink_fabric *fabric,
 	gpu->test = test;
 	gpu->id = id;
 	gpu->page = VUALINK_PAGE_SIZE;
+	INIT_LIST_HEAD(&gpu->cmds);
 	spin_lock_init(&gpu->lock);
 	init_waitqueue_head(&gpu->wq);
 	params.data = gpu;
@@ -251,9 +266,16 @@ u64 fix_submit(struct fix_gpu *gpu, u32 vmid, const struct vualink_hw_cmd *cmds,
 	       u32 count)
 {
 	u64 seqno = ++gpu->seqno;
+	struct fix_cmds *copy;
 
+	copy = kmalloc_flex(*copy, cmds, count);
+	KUNIT_ASSERT_NOT_NULL(gpu->test, copy);
+	memcpy(copy->cmds, cmds, count * sizeof(*cmds));
+	/* Pairs with kfree() in fix_gpu_release(). */
+	list_add(&copy->link, &gpu->cmds);
 	KUNIT_ASSERT_EQ(gpu->test, 0,
-			vualink_hw_submit(gpu->hw, vmid, seqno, cmds, count));
+			vualink_hw_submit(gpu->hw, vmid, seqno, copy->cmds,
+					  count));
 	return seqno;
 }
 
