@@ -36,6 +36,9 @@
  * SUBTEST: vm-create-bad-flags
  * Description: Each flag is refused.
  *
+ * SUBTEST: vm-create-limit
+ * Description: One file gets so many address spaces and no more, and others still get theirs.
+ *
  * SUBTEST: vm-destroy-bad
  * Description: Padding and unknown address spaces are refused.
  *
@@ -90,7 +93,7 @@ static void get_param(struct igt_ualink_pod *pod)
 static void get_param_bad(struct igt_ualink_pod *pod)
 {
 	struct drm_vualink_get_param arg = {
-		.param = DRM_VUALINK_PARAM_MAX_SYNCS + 1,
+		.param = DRM_VUALINK_PARAM_MAX_FILE_VMS + 1,
 	};
 	struct igt_vualink_scene scene;
 
@@ -228,6 +231,49 @@ static void vm_create_bad_flags(struct igt_ualink_pod *pod)
 		igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg, EINVAL);
 		igt_assert_eq_u32(arg.vm_id, 0);
 	}
+	igt_vualink_scene_fini(&scene);
+}
+
+static void vm_create_limit(struct igt_ualink_pod *pod)
+{
+	struct drm_vualink_vm_destroy destroy = {};
+	struct drm_vualink_vm_create arg = {};
+	struct igt_vualink_scene scene;
+	struct igt_ualink *other;
+	unsigned int limit, vms = 0;
+	uint32_t *ids;
+
+	igt_vualink_scene_init(&scene, pod);
+	limit = igt_vualink_param(&scene, DRM_VUALINK_PARAM_MAX_FILE_VMS);
+	ids = calloc(limit, sizeof(*ids));
+	igt_assert(ids);
+	/* the scene has two of them */
+	for (; vms < limit - 2; vms++) {
+		igt_assert_eq(igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg), 0);
+		ids[vms] = arg.vm_id;
+	}
+	igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg, EDQUOT);
+	other = igt_ualink_open(&pod->nodes[0]);
+	igt_ualink_close(other);
+
+	/* one that is given up makes room, as soon as it is gone */
+	destroy.vm_id = ids[--vms];
+	igt_assert_eq(igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_DESTROY, &destroy), 0);
+	for (int i = 0; i < 500; i++) {
+		if (!igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg))
+			break;
+		usleep(10 * 1000);
+	}
+	igt_assert_neq_u32(arg.vm_id, 0);
+	ids[vms++] = arg.vm_id;
+	while (vms) {
+		destroy.vm_id = ids[--vms];
+		igt_assert_eq(igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_DESTROY, &destroy), 0);
+	}
+	free(ids);
+	for (int i = 0; i < 500 && igt_vualink_counter(scene.dev, "state", "vms") > 2; i++)
+		usleep(10 * 1000);
+	igt_assert_eq_u64(igt_vualink_counter(scene.dev, "state", "vms"), 2);
 	igt_vualink_scene_fini(&scene);
 }
 
@@ -419,6 +465,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "vm-create-bad-flags",
 	  "Each flag is refused.",
 	  vm_create_bad_flags },
+	{ "vm-create-limit",
+	  "One file gets so many address spaces and no more, and others still get theirs.",
+	  vm_create_limit },
 	{ "vm-destroy-bad",
 	  "Padding and unknown address spaces are refused.",
 	  vm_destroy_bad },
