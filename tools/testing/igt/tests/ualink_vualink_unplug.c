@@ -98,6 +98,15 @@ static int sync_file_status(int fd, uint64_t *time_ns)
 
 /* ------------------------------------------------------- what stays, goes */
 
+/* Closes a file as if the process had died: nothing is given back before. */
+static void drop(struct igt_ualink *dev)
+{
+	igt_assert(!dev->staging);
+	close(dev->fd);
+	free(dev->priv);
+	free(dev);
+}
+
 /* A job of @dev that starts after the fence in a sync file. */
 static void submit_after(struct igt_ualink *dev, uint32_t vm_id, uint64_t va, int sync_file)
 {
@@ -139,7 +148,7 @@ static void waiting_job(struct igt_ualink_pod *pod)
 	fence = job_to_sync_file(other, job);
 	/* the first address space of a file is number 1 */
 	submit_after(dev, 1, bo->va, fence);
-	close(dev->fd);
+	drop(dev);
 	igt_vualink_own_fini(&own);
 
 	igt_assert_eq(other->backend->wait(other, job, 0), -EBUSY);
@@ -150,7 +159,6 @@ static void waiting_job(struct igt_ualink_pod *pod)
 
 	close(fence);
 	free(bo);
-	free(dev);
 	igt_ualink_bo_destroy(far);
 	igt_ualink_close(other);
 }
@@ -163,9 +171,8 @@ static void make_stuck(struct igt_vualink_own *own, struct igt_ualink *witness)
 
 	igt_ualink_store(dev, bo->va, 1);
 	igt_vualink_own_knob(own, "flush_fail", "kind=vm once=1");
-	close(dev->fd);
+	drop(dev);
 	free(bo);
-	free(dev);
 	for (int i = 0; i < 500 && !igt_vualink_counter(witness, "state", "wedged"); i++)
 		usleep(10 * 1000);
 	igt_assert_eq_u64(igt_vualink_counter(witness, "state", "wedged"), 1);
@@ -182,7 +189,7 @@ static void stuck_vm(struct igt_ualink_pod *pod)
 	witness = igt_ualink_open(&own.nodes[0]);
 	make_stuck(&own, witness);
 	igt_vualink_own_unplug(&own);
-	igt_ualink_close(witness);
+	drop(witness);
 	igt_vualink_own_fini(&own);
 	igt_assert(igt_vualink_wait_devices(before));
 }
@@ -244,7 +251,7 @@ static void unplug_with_jobs(const struct igt_ualink_pod *pod)
 		close(fences[i]);
 	}
 	free(bo);
-	igt_ualink_close(dev);
+	drop(dev);
 	igt_vualink_own_fini(&own);
 }
 
