@@ -46,6 +46,8 @@ uint64_t igt_vualink_counter(struct igt_ualink *dev, const char *file, const cha
 #define IGT_VUALINK_OWN_MAX	2
 
 struct igt_vualink_own {
+	/* igt_vualink_devices() without it */
+	unsigned int before;
 	unsigned int count;
 	struct igt_ualink_node nodes[IGT_VUALINK_OWN_MAX];
 };

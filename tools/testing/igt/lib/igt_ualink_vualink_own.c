@@ -97,6 +97,7 @@ void igt_vualink_own_init(struct igt_vualink_own *own, const struct igt_ualink_p
 	igt_assert_lte(count, IGT_VUALINK_OWN_MAX);
 	memset(own, 0, sizeof(*own));
 	remove_pod();
+	own->before = igt_vualink_devices();
 	igt_require_f(make_pod(count), "virtual accelerators cannot be made\n");
 	own->count = count;
 	for (unsigned int i = 0; i < count; i++)

@@ -130,7 +130,6 @@ static void submit_after(struct igt_ualink *dev, uint32_t vm_id, uint64_t va, in
 
 static void waiting_job(struct igt_ualink_pod *pod)
 {
-	unsigned int before = igt_vualink_devices();
 	struct igt_ualink *dev, *other;
 	struct igt_ualink_bo *bo, *far;
 	struct igt_vualink_own own;
@@ -138,7 +137,7 @@ static void waiting_job(struct igt_ualink_pod *pod)
 	int fence;
 
 	igt_vualink_own_init(&own, pod, 1);
-	igt_assert_eq(igt_vualink_devices(), before + 1);
+	igt_assert_eq(igt_vualink_devices(), own.before + 1);
 	other = igt_ualink_open(&pod->nodes[0]);
 	far = igt_ualink_bo_create(other, SIZE, 0);
 	dev = igt_ualink_open(&own.nodes[0]);
@@ -152,9 +151,9 @@ static void waiting_job(struct igt_ualink_pod *pod)
 	igt_vualink_own_fini(&own);
 
 	igt_assert_eq(other->backend->wait(other, job, 0), -EBUSY);
-	igt_assert_eq(igt_vualink_devices(), before + 1);
+	igt_assert_eq(igt_vualink_devices(), own.before + 1);
 	igt_assert_eq(sync_file_status(fence, &when), -ETIME);
-	igt_assert(igt_vualink_wait_devices(before));
+	igt_assert(igt_vualink_wait_devices(own.before));
 	igt_assert_eq(other->backend->wait(other, job, 0), -ETIME);
 
 	close(fence);
@@ -181,7 +180,6 @@ static void make_stuck(struct igt_vualink_own *own, struct igt_ualink *witness)
 
 static void stuck_vm(struct igt_ualink_pod *pod)
 {
-	unsigned int before = igt_vualink_devices();
 	struct igt_vualink_own own;
 	struct igt_ualink *witness;
 
@@ -191,12 +189,11 @@ static void stuck_vm(struct igt_ualink_pod *pod)
 	igt_vualink_own_unplug(&own);
 	drop(witness);
 	igt_vualink_own_fini(&own);
-	igt_assert(igt_vualink_wait_devices(before));
+	igt_assert(igt_vualink_wait_devices(own.before));
 }
 
 static void stuck_vm_reset(struct igt_ualink_pod *pod)
 {
-	unsigned int before = igt_vualink_devices();
 	struct igt_ualink_stats was, is;
 	struct igt_vualink_own own;
 	struct igt_ualink *witness;
@@ -220,7 +217,7 @@ static void stuck_vm_reset(struct igt_ualink_pod *pod)
 	igt_assert_eq_u64(igt_vualink_counter(witness, "state", "wedged"), 0);
 	igt_ualink_close(witness);
 	igt_vualink_own_fini(&own);
-	igt_assert(igt_vualink_wait_devices(before));
+	igt_assert(igt_vualink_wait_devices(own.before));
 }
 
 /* ----------------------------------------------------------------- order */
@@ -253,15 +250,13 @@ static void unplug_with_jobs(const struct igt_ualink_pod *pod)
 	free(bo);
 	drop(dev);
 	igt_vualink_own_fini(&own);
+	igt_assert(igt_vualink_wait_devices(own.before));
 }
 
 static void fence_order(struct igt_ualink_pod *pod)
 {
-	unsigned int before = igt_vualink_devices();
-
 	for (int i = 0; i < 5; i++)
 		unplug_with_jobs(pod);
-	igt_assert(igt_vualink_wait_devices(before));
 }
 
 /* ---------------------------------------------------------------- wedged */
@@ -329,37 +324,41 @@ static void wedged_memory_stays(struct igt_ualink_pod *pod)
 	igt_ualink_bo_destroy(mapped);
 	igt_ualink_close(dev);
 	igt_vualink_own_fini(&own);
+	igt_assert(igt_vualink_wait_devices(own.before));
 }
 
 /* ---------------------------------------------------------------- tables */
 
-#define EXPORTERS	8
-#define EXPORTS		3
-#define EXPORT_SIZE	(2ull << 20)
+#define EXPORTERS	3
+#define EXPORT_SIZE	(16ull << 20)
 
 struct exporter {
-	const struct igt_ualink_node *node;
+	struct igt_ualink *dev;
+	struct drm_gem_ualink_export arg;
 	pthread_barrier_t *start;
 	pthread_t thread;
 	int ret;
 };
 
-/* Each object takes a table of its own, as its pages are not neighbours. */
-static void *exporter_thread(void *arg)
+static void *exporter_thread(void *data)
 {
-	struct exporter *exporter = arg;
-	struct igt_ualink *dev = igt_ualink_open(exporter->node);
-	struct drm_gem_ualink_export export[EXPORTS] = {};
+	struct exporter *exporter = data;
 
-	for (int i = 0; i < EXPORTS; i++)
-		exporter->ret = dev->backend->alloc(dev, EXPORT_SIZE, IGT_UALINK_BO_SCATTERED,
-						    &export[i].gem_handle) ?: exporter->ret;
 	pthread_barrier_wait(exporter->start);
-	for (int i = 0; i < EXPORTS; i++)
-		exporter->ret = __igt_ualink_export(dev->fd, &export[i]) ?: exporter->ret;
-	pthread_barrier_wait(exporter->start);
-	igt_ualink_close(dev);
+	exporter->ret = __igt_ualink_export(exporter->dev->fd, &exporter->arg);
 	return NULL;
+}
+
+/* Each object takes many tables, as no two of its pages are neighbours. */
+static void exporter_start(struct exporter *exporter, const struct igt_ualink_node *node,
+			   pthread_barrier_t *start)
+{
+	exporter->dev = igt_ualink_open(node);
+	exporter->start = start;
+	igt_assert_eq(exporter->dev->backend->alloc(exporter->dev, EXPORT_SIZE,
+						    IGT_UALINK_BO_SCATTERED,
+						    &exporter->arg.gem_handle), 0);
+	igt_assert_eq(pthread_create(&exporter->thread, NULL, exporter_thread, exporter), 0);
 }
 
 static void export_at_once(const struct igt_ualink_node *node)
@@ -368,30 +367,27 @@ static void export_at_once(const struct igt_ualink_node *node)
 	pthread_barrier_t start;
 
 	igt_assert_eq(pthread_barrier_init(&start, NULL, EXPORTERS), 0);
-	for (int i = 0; i < EXPORTERS; i++) {
-		exporters[i].node = node;
-		exporters[i].start = &start;
-		igt_assert_eq(pthread_create(&exporters[i].thread, NULL, exporter_thread,
-					     &exporters[i]), 0);
-	}
+	for (int i = 0; i < EXPORTERS; i++)
+		exporter_start(&exporters[i], node, &start);
 	for (int i = 0; i < EXPORTERS; i++) {
 		pthread_join(exporters[i].thread, NULL);
 		igt_assert_eq(exporters[i].ret, 0);
 	}
+	for (int i = 0; i < EXPORTERS; i++)
+		igt_ualink_close(exporters[i].dev);
 	pthread_barrier_destroy(&start);
 }
 
 static void concurrent_tables(struct igt_ualink_pod *pod)
 {
-	unsigned int before = igt_vualink_devices();
 	struct igt_vualink_own own;
 
 	/* each time from an empty table on */
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		igt_vualink_own_init(&own, pod, 1);
 		export_at_once(&own.nodes[0]);
 		igt_vualink_own_fini(&own);
-		igt_assert(igt_vualink_wait_devices(before));
+		igt_assert(igt_vualink_wait_devices(own.before));
 	}
 }
 
