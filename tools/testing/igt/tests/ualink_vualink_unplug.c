@@ -329,8 +329,8 @@ static void wedged_memory_stays(struct igt_ualink_pod *pod)
 
 /* ---------------------------------------------------------------- tables */
 
-#define EXPORTERS	3
-#define EXPORT_SIZE	(16ull << 20)
+#define EXPORTERS	12
+#define EXPORT_SIZE	(4ull << 20)
 
 struct exporter {
 	struct igt_ualink *dev;
@@ -383,7 +383,7 @@ static void concurrent_tables(struct igt_ualink_pod *pod)
 	struct igt_vualink_own own;
 
 	/* each time from an empty table on */
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 10; i++) {
 		igt_vualink_own_init(&own, pod, 1);
 		export_at_once(&own.nodes[0]);
 		igt_vualink_own_fini(&own);
