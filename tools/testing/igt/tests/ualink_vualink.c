@@ -63,6 +63,8 @@
  * SUBTEST: vm-bind-private
  * Description: An object of one address space is not bound in another.
  */
+#include <string.h>
+
 #include "igt.h"
 #include "igt_ualink.h"
 #include "igt_ualink_vualink.h"

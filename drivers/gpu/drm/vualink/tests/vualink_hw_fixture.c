@@ -260,6 +260,40 @@ u64 fix_share(struct fix_gpu *owner, u64 offset, u64 page, struct fix_gpu *src,
 	return page;
 }
 
+/* Maps new pages of VRAM one after the other. Return: the first. */
+u64 fix_map_pages(struct fix_gpu *gpu, u64 va, u32 count)
+{
+	u64 page = fix_pages(gpu, count);
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		fix_map(gpu, 1, va + i * SZ_4K, page + i * SZ_4K + FIX_RW, 0);
+	return page;
+}
+
+u64 *fix_word(struct fix_gpu *gpu, u64 offset)
+{
+	return fix_vram(gpu, offset);
+}
+
+void fix_pattern(struct fix_gpu *gpu, u64 offset, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		*(u8 *)fix_vram(gpu, offset + i) = i * 7 + i / 256;
+}
+
+bool fix_is_pattern(struct fix_gpu *gpu, u64 offset, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		if (*(u8 *)fix_vram(gpu, offset + i) != (u8)(i * 7 + i / 256))
+			return false;
+	return true;
+}
+
 /* Jobs */
 
 u64 fix_submit(struct fix_gpu *gpu, u32 vmid, const struct vualink_hw_cmd *cmds,
@@ -332,6 +366,17 @@ struct fix_job fix_copy(struct fix_gpu *gpu, u32 vmid, u64 dst, u64 src,
 	};
 
 	return fix_run(gpu, vmid, &cmd, 1);
+}
+
+void fix_expect_fault(struct fix_job job, enum vualink_hw_fault_reason reason,
+		      u64 va, bool write)
+{
+	struct kunit *test = kunit_get_current_test();
+
+	KUNIT_EXPECT_EQ(test, job.error, -EFAULT);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, reason);
+	KUNIT_EXPECT_EQ(test, job.fault.va, va);
+	KUNIT_EXPECT_EQ(test, job.fault.write, write);
 }
 
 s64 fix_counter(struct fix_gpu *gpu, size_t offset)

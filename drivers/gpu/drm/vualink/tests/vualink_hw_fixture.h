@@ -13,6 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
+#include <kunit/test-bug.h>
 #include <kunit/test.h>
 
 #include "../vualink_hw_internal.h"
@@ -112,6 +113,10 @@ void fix_map(struct fix_gpu *gpu, u32 vmid, u64 va, u64 pte, u32 level);
 void fix_map_npa(struct fix_gpu *gpu, u64 offset, u64 pte, u32 level);
 u64 fix_share(struct fix_gpu *owner, u64 offset, u64 page, struct fix_gpu *src,
 	      u64 va);
+u64 fix_map_pages(struct fix_gpu *gpu, u64 va, u32 count);
+u64 *fix_word(struct fix_gpu *gpu, u64 offset);
+void fix_pattern(struct fix_gpu *gpu, u64 offset, u32 len);
+bool fix_is_pattern(struct fix_gpu *gpu, u64 offset, u32 len);
 
 u64 fix_submit(struct fix_gpu *gpu, u32 vmid, const struct vualink_hw_cmd *cmds,
 	       u32 count);
@@ -123,6 +128,8 @@ struct fix_job fix_fill(struct fix_gpu *gpu, u32 vmid, u64 va, u64 len,
 			u32 value);
 struct fix_job fix_copy(struct fix_gpu *gpu, u32 vmid, u64 dst, u64 src,
 			u64 len);
+void fix_expect_fault(struct fix_job job, enum vualink_hw_fault_reason reason,
+		      u64 va, bool write);
 s64 fix_counter(struct fix_gpu *gpu, size_t offset);
 bool fix_all(const void *buf, u8 byte, size_t len);
 
