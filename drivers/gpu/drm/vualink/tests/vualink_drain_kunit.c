@@ -117,7 +117,7 @@ static void drain_vm_flush(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0x66, SZ_4K));
 	memset(fix_vram(gpu, page), 0x77, SZ_4K);
 	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_VA,
-		     VA + SZ_4K, true);
+			 VA + SZ_4K, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0x77, SZ_4K));
 }
 
@@ -136,7 +136,7 @@ static void drain_vm_flush_remote(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x66, SZ_4K));
 	memset(fix_vram(owner, page), 0x77, SZ_4K);
 	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_VA,
-		     VA + SZ_4K, true);
+			 VA + SZ_4K, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
 }
 
@@ -155,7 +155,7 @@ static void drain_npa_flush(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x66, SZ_4K));
 	memset(fix_vram(owner, page), 0x77, SZ_4K);
 	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_NPA,
-		     VA + SZ_4K, true);
+			 VA + SZ_4K, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
 }
 
@@ -190,7 +190,7 @@ static void drain_gate(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x66, SZ_4K));
 	memset(fix_vram(owner, page), 0x77, SZ_4K);
 	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_GATE,
-		     VA + SZ_4K, true);
+			 VA + SZ_4K, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
 }
 

@@ -193,7 +193,7 @@ static void pair_crosses_flushes(struct kunit *test)
 	for (round = 1; round <= CROSS_ROUNDS; round++) {
 		for (i = 0; i < 2; i++) {
 			fix_pattern(gpus[i], shared[i] + round,
-				(CROSS_PAGES - 1) * SZ_4K);
+				    (CROSS_PAGES - 1) * SZ_4K);
 			seqno[i] = fix_submit(gpus[i], 1, &copy, 1);
 		}
 		for (i = 0; i < 2; i++) {
@@ -208,7 +208,7 @@ static void pair_crosses_flushes(struct kunit *test)
 		KUNIT_EXPECT_GT(test, flushers[i]->count, 0);
 		KUNIT_EXPECT_EQ(test, flushers[i]->errors, 0);
 		KUNIT_EXPECT_TRUE(test, fix_is_pattern(gpus[i],
-						   own[i] + CROSS_ROUNDS,
+						       own[i] + CROSS_ROUNDS,
 						   (CROSS_PAGES - 1) * SZ_4K));
 		KUNIT_EXPECT_EQ(test, fix_stat(gpus[i], stale), 0);
 	}

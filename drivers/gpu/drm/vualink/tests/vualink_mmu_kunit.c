@@ -161,7 +161,7 @@ static void mmu_bad_entry_faults(struct kunit *test)
 
 	fix_map(gpu, 7, VA, c->pte, c->level);
 	fix_expect_fault(fix_fill(gpu, 7, VA + 64, 64, ~0), c->reason,
-		     VA + 64, true);
+			 VA + 64, true);
 	KUNIT_EXPECT_EQ(test, fix_wait(gpu, 1).fault.vmid, 7);
 	KUNIT_EXPECT_EQ(test, fix_stat(gpu, faults), 1);
 }
@@ -177,7 +177,7 @@ static void mmu_bad_npa_entry_faults(struct kunit *test)
 	fix_map_npa(owner, VA, c->pte, c->level);
 	KUNIT_ASSERT_EQ(test, 0, vualink_hw_source_gate(owner->hw, 1, true));
 	fix_expect_fault(fix_fill(gpu, 1, VA, 64, ~0),
-		     c->npa_reason ?: c->reason, VA, true);
+			 c->npa_reason ?: c->reason, VA, true);
 	KUNIT_EXPECT_EQ(test, fix_stat(gpu, faults), 1);
 }
 
@@ -212,7 +212,7 @@ static void mmu_bad_root_faults(struct kunit *test)
 	else
 		KUNIT_ASSERT_EQ(test, 0, fix_fill(gpu, 1, 0, 4, 0).error);
 	fix_expect_fault(fix_fill(gpu, 1, c->va, 64, ~0), c->reason, c->va,
-		     true);
+			 true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0, SZ_4K));
 }
 
@@ -226,7 +226,7 @@ static void mmu_offset_beyond_segment_faults(struct kunit *test)
 	fix_share(owner, SZ_2M, 0, gpu, VA + SZ_4K);
 	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, SZ_4K, 1).error);
 	fix_expect_fault(fix_fill(gpu, 1, VA + SZ_4K, 4, 1),
-		     VUALINK_HW_FAULT_NPA, VA + SZ_4K, true);
+			 VUALINK_HW_FAULT_NPA, VA + SZ_4K, true);
 }
 
 /* An NPA may name an id that does not exist, and does not fit in 32 bits. */
@@ -244,9 +244,9 @@ static void mmu_id_beyond_pod_faults(struct kunit *test)
 	fix_map(gpu, 1, VA + SZ_8K, 1024 << 12 | FIX_RW | NPA, 0);
 	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, SZ_4K, 0x01010101).error);
 	fix_expect_fault(fix_fill(gpu, 1, VA + SZ_4K, 4, 2),
-		     VUALINK_HW_FAULT_LINK, VA + SZ_4K, true);
+			 VUALINK_HW_FAULT_LINK, VA + SZ_4K, true);
 	fix_expect_fault(fix_fill(gpu, 1, VA + SZ_8K, 4, 2),
-		     VUALINK_HW_FAULT_LINK, VA + SZ_8K, true);
+			 VUALINK_HW_FAULT_LINK, VA + SZ_8K, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 1, SZ_4K));
 }
 
@@ -264,7 +264,7 @@ static void mmu_read_only_is_read_only(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, to), 0x33, SZ_4K));
 	/* The entry is in the TLB now; that makes no difference. */
 	fix_expect_fault(fix_fill(gpu, 1, VA, SZ_4K, 0),
-		     VUALINK_HW_FAULT_WRITE, VA, true);
+			 VUALINK_HW_FAULT_WRITE, VA, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, from), 0x33, SZ_4K));
 }
 
@@ -282,7 +282,7 @@ static void mmu_read_only_npa_is_read_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fix_copy(gpu, 1, VA + SZ_4K, VA, SZ_4K).error);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, to), 0x44, SZ_4K));
 	fix_expect_fault(fix_fill(gpu, 1, VA, SZ_4K, 0),
-		     VUALINK_HW_FAULT_NPA_WRITE, VA, true);
+			 VUALINK_HW_FAULT_NPA_WRITE, VA, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, from), 0x44, SZ_4K));
 }
 
@@ -299,7 +299,7 @@ static void mmu_address_spaces_are_apart(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, a), 1, SZ_4K));
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, b), 2, SZ_4K));
 	fix_expect_fault(fix_fill(gpu, 2, VA, SZ_4K, 0), VUALINK_HW_FAULT_VA,
-		     VA, true);
+			 VA, true);
 }
 
 /* TLBs */
@@ -348,7 +348,7 @@ static void mmu_link_tlb_keeps_until_flush(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 0, vualink_hw_npa_flush(owner->hw, VA, SZ_4K));
 	fix_expect_fault(fix_fill(gpu, 1, VA, SZ_4K, 0x03030303),
-		     VUALINK_HW_FAULT_NPA, VA, true);
+			 VUALINK_HW_FAULT_NPA, VA, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, old), 2, SZ_4K));
 	KUNIT_EXPECT_EQ(test, fix_stat(owner, stale), 1);
 	KUNIT_EXPECT_EQ(test, fix_stat(owner, stale_flushed), 1);
@@ -367,7 +367,7 @@ static void mmu_tlb_survives_root_change(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix_stat(gpu, stale), 1);
 	KUNIT_EXPECT_EQ(test, 0, vualink_hw_vm_flush(gpu->hw, 1, 0, U64_MAX));
 	fix_expect_fault(fix_fill(gpu, 1, VA, SZ_4K, 3), VUALINK_HW_FAULT_VA,
-		     VA, true);
+			 VA, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 2, SZ_4K));
 }
 
@@ -378,7 +378,7 @@ static void mmu_invalid_is_not_cached(struct kunit *test)
 
 	fix_map(gpu, 1, VA, 0, 0);
 	fix_expect_fault(fix_fill(gpu, 1, VA, 4, 1), VUALINK_HW_FAULT_VA, VA,
-		     true);
+			 true);
 	fix_map(gpu, 1, VA, page | FIX_RW, 0);
 	KUNIT_EXPECT_EQ(test, 0, fix_fill(gpu, 1, VA, 4, 1).error);
 	KUNIT_EXPECT_EQ(test, fix_stat(gpu, stale), 0);
@@ -467,7 +467,7 @@ static void mmu_gate_is_per_source(struct kunit *test)
 	fix_share(owner, VA, page, b, VA);
 	KUNIT_EXPECT_EQ(test, 0, vualink_hw_source_gate(owner->hw, 1, false));
 	fix_expect_fault(fix_fill(a, 1, VA, SZ_4K, 0x01010101),
-		     VUALINK_HW_FAULT_GATE, VA, true);
+			 VUALINK_HW_FAULT_GATE, VA, true);
 	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0, SZ_4K));
 	KUNIT_EXPECT_EQ(test, fix_stat(owner, npa_in), 0);
 	KUNIT_EXPECT_EQ(test, 0, fix_fill(b, 1, VA, SZ_4K, 0x02020202).error);
@@ -491,7 +491,7 @@ static void mmu_own_npa_takes_the_same_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix_stat(gpu, npa_in), 1);
 	KUNIT_EXPECT_EQ(test, 0, vualink_hw_source_gate(gpu->hw, 3, false));
 	fix_expect_fault(fix_fill(gpu, 1, VA, SZ_4K, 2),
-		     VUALINK_HW_FAULT_GATE, VA, true);
+			 VUALINK_HW_FAULT_GATE, VA, true);
 }
 
 static struct kunit_case vualink_mmu_cases[] = {
