@@ -14,7 +14,6 @@
 
 struct dentry;
 struct device;
-struct module;
 struct seq_file;
 struct ualink_device;
 struct ualink_export;
@@ -105,9 +104,6 @@ enum ualink_death {
  * at the same time, as may npa_flush() and import_flush(), several of each.
  */
 struct ualink_ops {
-	/** @owner: module of the client */
-	struct module *owner;
-
 	/**
 	 * @send: puts @msg into the ring to accelerator @dst
 	 *

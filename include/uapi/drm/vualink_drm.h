@@ -36,6 +36,19 @@ extern "C" {
  *	The accelerator is gone.
  * %-ENOMEM
  *	Out of memory.
+ * %-EFAULT
+ *	A pointer to user memory that is not the caller's.
+ * %-EINTR
+ *	A signal came while the ioctl waited. Nothing has been changed; call it
+ *	again.
+ *
+ * What the core ioctls for PRIME refuse here:
+ *
+ * %-EPERM
+ *	To share an object that was made for one VM.
+ * %-ENOSYS
+ *	To import an object in local memory on another device. What other
+ *	accelerators are to reach is shared by %DRM_IOCTL_GEM_UALINK_EXPORT.
  *
  * An access of the copy engine that fails ends its job: the fence carries
  * %-EFAULT, and %DRM_IOCTL_VUALINK_GET_FAULTS tells more. Nothing else is hurt.
@@ -89,6 +102,10 @@ enum drm_vualink_param {
 	DRM_VUALINK_PARAM_MAX_CMDS = 8,
 	/** @DRM_VUALINK_PARAM_MAX_SYNCS: syncobjs in each array of %DRM_IOCTL_VUALINK_EXEC */
 	DRM_VUALINK_PARAM_MAX_SYNCS = 9,
+	/** @DRM_VUALINK_PARAM_MAX_FILE_JOBS: jobs that one file can have at once */
+	DRM_VUALINK_PARAM_MAX_FILE_JOBS = 10,
+	/** @DRM_VUALINK_PARAM_MAX_FILE_VMS: VMs that one file can have at once */
+	DRM_VUALINK_PARAM_MAX_FILE_VMS = 11,
 };
 
 /**
@@ -103,7 +120,7 @@ struct drm_vualink_get_param {
 	__u64 value;
 };
 
-/** define DRM_VUALINK_BO_CPU_VISIBLE - can be mapped by the CPU; stays in visible VRAM */
+/** define DRM_VUALINK_BO_CPU_VISIBLE - can be mapped by the CPU; if in VRAM, then in visible VRAM */
 #define DRM_VUALINK_BO_CPU_VISIBLE	(1 << 0)
 /** define DRM_VUALINK_BO_SYSTEM - is in system memory, not in VRAM; implies CPU_VISIBLE */
 #define DRM_VUALINK_BO_SYSTEM		(1 << 1)
@@ -119,6 +136,9 @@ struct drm_vualink_get_param {
  *
  * %-ENOSPC
  *	It is larger than VRAM, or than what the CPU can reach of it.
+ * %-EIO
+ *	Others would have to make room, and the accelerator is wedged; see
+ *	&struct drm_vualink_vm_bind.
  */
 struct drm_vualink_bo_create {
 	/** @size: in: bytes, a multiple of %DRM_VUALINK_PARAM_BO_ALIGN */
@@ -161,6 +181,9 @@ struct drm_vualink_bo_mmap_offset {
  * %-ENOSPC
  *	There are %DRM_VUALINK_PARAM_MAX_VMS already, or VRAM has no room for
  *	page tables.
+ * %-EDQUOT
+ *	The file has %DRM_VUALINK_PARAM_MAX_FILE_VMS already. A VM that was
+ *	given up counts until its last job is done.
  */
 struct drm_vualink_vm_create {
 	/** @flags: must be zero */
@@ -212,8 +235,9 @@ enum drm_vualink_vm_bind_op {
  * %-EBUSY
  *	The object cannot be brought to VRAM now. Try again.
  * %-EIO
- *	The accelerator could not be made to give up old translations. It is
- *	wedged until it is reset.
+ *	The accelerator could not be made to give up old translations: what was
+ *	unmapped may still be reached. It is wedged: until it is reset nothing
+ *	moves out of its reach, and no job is accepted.
  */
 struct drm_vualink_vm_bind {
 	/** @vm_id: in: the VM */
@@ -302,12 +326,21 @@ struct drm_vualink_array {
  * struct drm_vualink_exec - argument of %DRM_IOCTL_VUALINK_EXEC
  *
  * Queues a job. Jobs of one file start in the order of their submission. All
- * that is mapped in the VM is in its place while it runs. Its fence signals in
- * bounded time, if need be with %-ETIMEDOUT. Closing the file ends the jobs that
- * are not done, with %-ECANCELED or %-ESRCH; unplug does with %-ENODEV.
+ * that is mapped in the VM when the job is submitted is in its place until it is
+ * done; what is mapped later may be gone when the job gets there, which faults.
+ *
+ * The fence of the job signals in bounded time after those that it waits for, if
+ * need be with %-ETIMEDOUT. A reset ends jobs that the accelerator has, with
+ * %-ECANCELED. Closing the file ends the jobs that are not done, with
+ * %-ECANCELED or %-ESRCH; unplug does with %-ENODEV.
  *
  * Errors beyond the common ones:
  *
+ * %-EDQUOT
+ *	The file has %DRM_VUALINK_PARAM_MAX_FILE_JOBS jobs. Wait for one, and
+ *	try again.
+ * %-EIO
+ *	The accelerator is wedged; see &struct drm_vualink_vm_bind.
  * %-ENOSPC
  *	VRAM has no room for all that is mapped in the VM.
  * %-EBUSY
@@ -366,7 +399,9 @@ struct drm_vualink_fault {
 /**
  * struct drm_vualink_get_faults - argument of %DRM_IOCTL_VUALINK_GET_FAULTS
  *
- * Reads and forgets the oldest faults of this file's jobs.
+ * Reads and forgets the oldest faults of this file's jobs. If not all that there
+ * is can be written, what was written counts; with %-EFAULT it is nothing, and
+ * nothing is forgotten.
  */
 struct drm_vualink_get_faults {
 	/**
@@ -374,7 +409,10 @@ struct drm_vualink_get_faults {
 	 * how many were written, or with a count of zero, how many there are
 	 */
 	struct drm_vualink_array faults;
-	/** @lost: out: faults since the last time that were not kept */
+	/**
+	 * @lost: out: faults that were overwritten by later ones before they
+	 * were read. Starts anew with each call that reads
+	 */
 	__u64 lost;
 };
 

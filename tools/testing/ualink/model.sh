@@ -17,7 +17,6 @@ searches() {
 		greeting safe holds
 		share safe holds IMPORTERS=2 MAXREQ=1 ONE_MESSAGE NO_CACHE
 		share safe holds
-		share safe holds MAXREQ=3 FAST_FABRIC
 		greeting live holds
 		greeting live holds DEAF
 		share live holds
@@ -64,7 +63,7 @@ searches() {
 		share live L2 RELEASE_ONCE
 		share live L2 REVOKE_ONCE
 	END
-	[ -z "${LONG:-}" ] || echo greeting safe holds LONG
+	[ -z "${LONG:-}" ] || printf '%s\n' 'greeting safe holds LONG' 'share safe holds MAXREQ=3 FAST_FABRIC'
 }
 
 # what pan says of a property that is broken
@@ -79,20 +78,21 @@ said() {
 # search MODEL KIND PROPERTY MACRO...: one line in its file, ok or not ok
 search() {
 	local model=$1 kind=$2 property=$3 name dir states
-	name="$model $kind${*:4}"
 	dir=$out/$(tr -c 'A-Za-z0-9=_\n' - <<< "$*")
 	shift 3
 	name="$model, $kind${*:+: $*}"
 	mkdir -p "$dir"
 	cd "$dir" || return
 	rm -f pan* ./*.trail
-	local options=(-DSAFETY) run=(-w23) level=-O1
+	local depth=5000000 memory=1400
+	case "$* " in *LONG* | *MAXREQ=3*) depth=12000000 memory=2900 ;; esac
+	local options=(-DSAFETY) run=(-w20 -m1000000) level=-O0
+	[ "$property" != holds ] || { level=-O2; run=(-w24 -m"$depth"); }
 	[ "$kind" = safe ] || { options=(-DNP -DNOFAIR); run+=(-l); set -- LIVE "$@"; }
-	[ "$property" != holds ] || { level=-O2; run=("${run[@]/-w23/-w24}"); }
 	spin -a "${@/#/-D}" "$models/$model.pml" > spin.log 2>&1 &&
-		gcc -w "$level" "${options[@]}" -DMEMLIM="${LONG:+2}${LONG:-1}400" -o pan pan.c >> spin.log 2>&1 ||
+		gcc -w "$level" "${options[@]}" -DMEMLIM="$memory" -o pan pan.c >> spin.log 2>&1 ||
 		{ echo "not $name: it is not built" > result; cat spin.log > pan.log; return; }
-	nice ./pan -n -m"${LONG:+2}5000000" "${run[@]}" > pan.log 2>&1 || true
+	nice ./pan -n "${run[@]}" > pan.log 2>&1 || true
 	states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' pan.log)
 	if [ "$property" = holds ]; then
 		if grep -q 'errors: 0$' pan.log && ! grep -qE 'too small|not completed|memory limit|out of memory' pan.log; then
@@ -110,7 +110,7 @@ search() {
 # the functions that the comments name, and that the models stand for
 named() {
 	local f bad=0
-	for f in $(grep -ohE '\b[a-z_]+\(\)' "$models"/*.pml | sort -u); do
+	for f in $(sed -nE 's,.*(/\*|^ \*) ,,p' "$models"/*.pml | grep -oE '\b[a-z_]+\(\)' | sort -u); do
 		grep -qE "^[a-z].*[ *]${f%()}\(" "$top"/drivers/gpu/drm/ualink/*.c || { echo "there is no $f"; bad=1; }
 	done
 	return "$bad"
@@ -134,7 +134,7 @@ mkdir -p "$out"
 tap_check "the functions that the models stand for exist" named
 tap_check "each seeded bug is searched for" asked
 export -f search said
-export models out LONG
+export models out
 searches | xargs -P "$JOBS" -I LINE bash -c 'set -f; search LINE'
 while read -r line; do
 	# shellcheck disable=SC2086

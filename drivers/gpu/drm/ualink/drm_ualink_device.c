@@ -42,7 +42,6 @@
  * .. code-block:: c
  *
  *	static const struct ualink_ops foo_ualink_ops = {
- *		.owner = THIS_MODULE,
  *		DRM_UALINK_OPS,
  *		.send = foo_send,
  *		// ...

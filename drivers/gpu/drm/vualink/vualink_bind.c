@@ -153,7 +153,7 @@ static int vualink_bind_alloc(struct vualink_bind *bind)
 	int i;
 
 	for (i = 0; i < VUALINK_BIND_VMAS; i++) {
-		bind->vmas[i] = kzalloc_obj(*bind->vmas[i]);
+		bind->vmas[i] = kzalloc_obj(*bind->vmas[i], GFP_KERNEL_ACCOUNT);
 		if (!bind->vmas[i])
 			return -ENOMEM;
 	}
@@ -279,16 +279,20 @@ static int vualink_bind_commit(struct vualink_bind *bind)
 	return drm_gpuvm_sm_map(gpuvm, bind, &bind->map);
 }
 
-/* Return: 0, or -EIO; then the old mappings still hold their objects. */
+/*
+ * Return: 0, or -EIO; then the old mappings still hold their objects, which stay
+ * where they are as the accelerator is wedged.
+ */
 static int vualink_bind_flush(struct vualink_bind *bind)
 {
+	/* Tables that go may have been emptied anywhere. */
+	bool all = bind->vm->unflushed || !list_empty(&bind->garbage);
 	struct vualink_vm *vm = bind->vm;
 	int ret;
 
-	if (!bind->flush && !vm->unflushed && list_empty(&bind->garbage))
+	if (!bind->flush && !all)
 		return 0;
-	ret = vualink_vm_flush(vm, bind->va,
-			       vm->unflushed ? U64_MAX : bind->size,
+	ret = vualink_vm_flush(vm, bind->va, all ? U64_MAX : bind->size,
 			       &bind->garbage);
 	vm->unflushed = ret;
 	return ret;
@@ -364,7 +368,7 @@ static int vualink_bind(struct vualink_bind *bind)
 	if (!ret) {
 		do {
 			ret = vualink_bind_run(bind);
-		} while (vualink_vm_try_again(ret, &tries));
+		} while (vualink_vm_try_again(vm, &ret, &tries));
 	}
 	vualink_bind_free(bind);
 	if (!vm->unflushed)
@@ -389,8 +393,6 @@ static int vualink_bind_check_map(struct vualink_bind *bind,
 	/* Pairs with WRITE_ONCE() in vualink_vm_kill_bo(). */
 	if (READ_ONCE(bind->bo->dead))
 		return -ENODEV;
-	if (bind->bo->read_only && bind->pte_flags & VUALINK_PTE_WRITE)
-		return -EACCES;
 	return 0;
 }
 

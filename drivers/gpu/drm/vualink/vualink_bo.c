@@ -307,7 +307,7 @@ vualink_bo_create(struct vualink_device *vdev, enum vualink_bo_kind kind,
 	struct vualink_bo *bo;
 	int ret;
 
-	bo = kzalloc_obj(*bo);
+	bo = kzalloc_obj(*bo, GFP_KERNEL_ACCOUNT);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
 	bo->kind = kind;
@@ -336,7 +336,7 @@ vualink_bo_create_import(struct vualink_device *vdev, struct ualink_import *imp,
 	struct vualink_bo *bo;
 	int ret;
 
-	bo = kzalloc_obj(*bo);
+	bo = kzalloc_obj(*bo, GFP_KERNEL_ACCOUNT);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
 	bo->kind = VUALINK_BO_NPA;
@@ -372,6 +372,7 @@ int vualink_bo_create_ioctl(struct drm_device *drm, void *data,
 	struct drm_vualink_bo_create *args = data;
 	struct vualink_device *vdev = to_vualink(drm);
 	bool system = args->flags & DRM_VUALINK_BO_SYSTEM;
+	bool visible = system || args->flags & DRM_VUALINK_BO_CPU_VISIBLE;
 	struct vualink_vm *vm = NULL;
 	struct vualink_bo *bo;
 	int ret;
@@ -389,7 +390,7 @@ int vualink_bo_create_ioctl(struct drm_device *drm, void *data,
 	}
 	bo = vualink_bo_create(vdev,
 			       system ? VUALINK_BO_SYSTEM : VUALINK_BO_VRAM,
-			       args->size, args->flags, vm);
+			       args->size, visible, vm);
 	if (vm)
 		vualink_vm_put(vm);
 	if (IS_ERR(bo))

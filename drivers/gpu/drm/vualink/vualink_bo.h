@@ -44,9 +44,6 @@ struct vualink_bo {
 	/** @cpu_visible: the CPU may map it. Immutable */
 	bool cpu_visible;
 
-	/** @read_only: the accelerator may not write to it. Immutable */
-	bool read_only;
-
 	/**
 	 * @dead: it is memory of another accelerator that is not to be had any
 	 * more. Set once, under its gpuva.lock

@@ -53,7 +53,8 @@
  *	Name of the device, read only; empty while it is not there.
  *
  * Everything else fails with EBUSY while the pod is enabled, and so does making
- * an accelerator. Removing the folder of a pod or of an accelerator unplugs it.
+ * an accelerator. Removing the folder of an accelerator unplugs it. The folder of
+ * a pod cannot be removed while there is one in it: that fails with ENOTEMPTY.
  */
 
 /**
@@ -119,27 +120,10 @@ static int parse_uuid(const char *page, uuid_t *uuid)
 
 /* Accelerators */
 
-static ssize_t accel_store_u32(struct config_item *item, const char *page,
-			       size_t count, size_t offset)
+/* Stores bytes in a member of the accelerator's configuration. */
+static ssize_t accel_store_size(struct vualink_configfs_accel *accel,
+				const char *page, size_t count, u64 *member)
 {
-	struct vualink_configfs_accel *accel = item_to_accel(item);
-	u32 value;
-	int ret;
-
-	ret = kstrtou32(page, 0, &value);
-	if (ret)
-		return ret;
-	guard(mutex)(&accel->pod->lock);
-	if (pod_enabled(accel->pod))
-		return -EBUSY;
-	*(u32 *)((void *)accel->config + offset) = value;
-	return count;
-}
-
-static ssize_t accel_store_u64(struct config_item *item, const char *page,
-			       size_t count, size_t offset)
-{
-	struct vualink_configfs_accel *accel = item_to_accel(item);
 	u64 value;
 	int ret;
 
@@ -149,7 +133,7 @@ static ssize_t accel_store_u64(struct config_item *item, const char *page,
 	guard(mutex)(&accel->pod->lock);
 	if (pod_enabled(accel->pod))
 		return -EBUSY;
-	*(u64 *)((void *)accel->config + offset) = value;
+	*member = value;
 	return count;
 }
 
@@ -164,8 +148,18 @@ static ssize_t accel_id_show(struct config_item *item, char *page)
 static ssize_t accel_id_store(struct config_item *item, const char *page,
 			      size_t count)
 {
-	return accel_store_u32(item, page, count,
-			       offsetof(struct vualink_config_accel, id));
+	struct vualink_configfs_accel *accel = item_to_accel(item);
+	u32 id;
+	int ret;
+
+	ret = kstrtou32(page, 0, &id);
+	if (ret)
+		return ret;
+	guard(mutex)(&accel->pod->lock);
+	if (pod_enabled(accel->pod))
+		return -EBUSY;
+	accel->config->id = id;
+	return count;
 }
 
 static ssize_t accel_vram_size_show(struct config_item *item, char *page)
@@ -179,8 +173,9 @@ static ssize_t accel_vram_size_show(struct config_item *item, char *page)
 static ssize_t accel_vram_size_store(struct config_item *item, const char *page,
 				     size_t count)
 {
-	return accel_store_u64(item, page, count,
-			       offsetof(struct vualink_config_accel, vram_size));
+	struct vualink_configfs_accel *accel = item_to_accel(item);
+
+	return accel_store_size(accel, page, count, &accel->config->vram_size);
 }
 
 static ssize_t accel_visible_size_show(struct config_item *item, char *page)
@@ -194,9 +189,10 @@ static ssize_t accel_visible_size_show(struct config_item *item, char *page)
 static ssize_t accel_visible_size_store(struct config_item *item,
 					const char *page, size_t count)
 {
-	return accel_store_u64(item, page, count,
-			       offsetof(struct vualink_config_accel,
-					visible_size));
+	struct vualink_configfs_accel *accel = item_to_accel(item);
+
+	return accel_store_size(accel, page, count,
+				&accel->config->visible_size);
 }
 
 static ssize_t accel_vpod_show(struct config_item *item, char *page)

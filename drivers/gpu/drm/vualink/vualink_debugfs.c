@@ -17,15 +17,16 @@
 #include "vualink_vm.h"
 
 /*
- * Pods have their knobs in the folder "vualink", accelerators have theirs in
- * their folder in "dri":
+ * Pods have their knobs in the folder "vualink", where "devices" counts the
+ * accelerators that are in memory, unplugged ones included. Accelerators have
+ * theirs in their folder in "dri":
  *
  * state	what the driver knows about the accelerator
  * gpuvas	all VMs and what is mapped in them
  * ttm_vram_mgr	use of VRAM
  * vram_scatter	1: no two pages of an object are neighbours in VRAM
- * evict_vram	when read, moves all that can be moved out of VRAM
- * reset	when read, resets the accelerator
+ * evict_vram	when a number is written, moves all that can be moved out of VRAM
+ * reset	when a number is written, resets the accelerator
  * job_timeout_ms	time that a job has before it is cancelled
  * hw/		the hardware's own
  */
@@ -35,6 +36,8 @@ static struct dentry *vualink_root;
 void vualink_debugfs_init(void)
 {
 	vualink_root = debugfs_create_dir("vualink", NULL);
+	debugfs_create_atomic_t("devices", 0400, vualink_root,
+				&vualink_device_count);
 }
 
 void vualink_debugfs_exit(void)
@@ -63,8 +66,7 @@ static int vualink_debugfs_state_show(struct seq_file *m, void *unused)
 	struct vualink_vram *vram = &vdev->vram;
 
 	seq_printf(m, "id: %u\n", vdev->id);
-	/* Pairs with WRITE_ONCE() in vualink_device_wedge(). */
-	seq_printf(m, "wedged: %d\n", READ_ONCE(vdev->wedged));
+	seq_printf(m, "wedged: %d\n", vualink_device_wedged(vdev));
 	seq_printf(m, "vms: %u\n", vualink_debugfs_count_vms(vdev));
 	mutex_lock(&vram->lock);
 	seq_printf(m, "vram_size: %llu\n", vram->mm.size);
@@ -122,23 +124,21 @@ static int vualink_debugfs_gpuvas_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(vualink_debugfs_gpuvas);
 
-static int vualink_debugfs_evict_get(void *data, u64 *val)
+static int vualink_debugfs_evict_set(void *data, u64 val)
 {
 	struct vualink_device *vdev = data;
 
-	*val = 0;
 	return ttm_resource_manager_evict_all(&vdev->ttm, &vdev->vram.base);
 }
-DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_evict_fops, vualink_debugfs_evict_get,
-			 NULL, "%lld\n");
+DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_evict_fops, NULL,
+			 vualink_debugfs_evict_set, "%llu\n");
 
-static int vualink_debugfs_reset_get(void *data, u64 *val)
+static int vualink_debugfs_reset_set(void *data, u64 val)
 {
-	*val = 0;
 	return vualink_device_reset(data);
 }
-DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_reset_fops, vualink_debugfs_reset_get,
-			 NULL, "%lld\n");
+DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_reset_fops, NULL,
+			 vualink_debugfs_reset_set, "%llu\n");
 
 static int vualink_debugfs_timeout_get(void *data, u64 *val)
 {
@@ -171,9 +171,9 @@ void vualink_debugfs_init_minor(struct drm_minor *minor)
 			    &vualink_debugfs_state_fops);
 	debugfs_create_file("gpuvas", 0400, root, vdev,
 			    &vualink_debugfs_gpuvas_fops);
-	debugfs_create_file("evict_vram", 0400, root, vdev,
+	debugfs_create_file("evict_vram", 0200, root, vdev,
 			    &vualink_debugfs_evict_fops);
-	debugfs_create_file("reset", 0400, root, vdev,
+	debugfs_create_file("reset", 0200, root, vdev,
 			    &vualink_debugfs_reset_fops);
 	debugfs_create_file("job_timeout_ms", 0600, root, vdev,
 			    &vualink_debugfs_timeout_fops);

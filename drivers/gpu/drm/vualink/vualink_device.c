@@ -3,6 +3,8 @@
 #include <linux/device.h>
 #include <linux/device/faux.h>
 #include <linux/err.h>
+#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
@@ -21,6 +23,25 @@
 #include "vualink_npa.h"
 #include "vualink_ualink.h"
 #include "vualink_vm.h"
+
+/*
+ * Those whose &drm_device is there, unplugged ones included. Objects, address
+ * spaces and jobs hold it, and a job of a file that is closed stays as long as
+ * a fence of somebody else that it waits for. Such a job holds no reference to
+ * the module, although it is ours to free.
+ */
+atomic_t vualink_device_count = ATOMIC_INIT(0);
+
+static void vualink_device_uncount(struct drm_device *drm, void *data)
+{
+	atomic_dec_and_wake_up(&vualink_device_count);
+}
+
+/* Waits for the last of all devices. All have been destroyed. */
+void vualink_device_wait_all(void)
+{
+	wait_var_event(&vualink_device_count, !atomic_read(&vualink_device_count));
+}
 
 /* Interrupts */
 
@@ -74,6 +95,7 @@ static int vualink_device_init_vms(struct vualink_device *vdev)
 	int ret;
 
 	INIT_LIST_HEAD(&vdev->vms);
+	init_waitqueue_head(&vdev->vm_wait);
 	ida_init(&vdev->vmids);
 	ret = drmm_add_action_or_reset(&vdev->drm, vualink_device_ida_fini, NULL);
 	return ret ?: drmm_mutex_init(&vdev->drm, &vdev->vm_lock);
@@ -85,6 +107,11 @@ static int vualink_device_init_sw(struct vualink_device *vdev,
 {
 	int ret;
 
+	/* The first action, so that it runs after all others. */
+	atomic_inc(&vualink_device_count);
+	ret = drmm_add_action_or_reset(&vdev->drm, vualink_device_uncount, NULL);
+	if (ret)
+		return ret;
 	vdev->id = config->id;
 	ret = drmm_mutex_init(&vdev->drm, &vdev->reset_lock);
 	if (ret)
@@ -203,7 +230,11 @@ vualink_device_create(struct vualink_config_accel *config)
 	return vdev;
 }
 
-/* From here on jobs end with -ENODEV, those that run and those to come. */
+/*
+ * From here on jobs end with -ENODEV, those that run and those to come. The ones
+ * that the hardware has are done when the others follow, so that fences signal in
+ * order; and it does nothing any more when page tables and TLBs are left alone.
+ */
 static void vualink_device_stop(struct vualink_device *vdev)
 {
 	mutex_lock(&vdev->reset_lock);
@@ -211,8 +242,22 @@ static void vualink_device_stop(struct vualink_device *vdev)
 	WRITE_ONCE(vdev->gone, true);
 	drm_sched_wqueue_stop(&vdev->sched);
 	vualink_jobs_cancel(vdev, NULL);
+	vualink_hw_drain(vdev->hw);
 	drm_sched_wqueue_start(&vdev->sched);
 	mutex_unlock(&vdev->reset_lock);
+}
+
+/* What could not be flushed has no TLB to be in any more. */
+static void vualink_device_unwedge(struct vualink_device *vdev)
+{
+	struct vualink_vm *vm;
+
+	lockdep_assert_held(&vdev->vm_lock);
+
+	/* Pairs with READ_ONCE() in vualink_device_wedged(). */
+	WRITE_ONCE(vdev->wedged, false);
+	list_for_each_entry(vm, &vdev->vms, link)
+		vualink_vm_unwedge(vm);
 }
 
 /* Unplugs an accelerator, whoever uses it. */
@@ -226,16 +271,28 @@ void vualink_device_destroy(struct vualink_device *vdev)
 	drm_dev_unplug(&vdev->drm);
 	vualink_ualink_stop(vdev);
 	vualink_device_fini_hw(vdev);
-	vualink_jobs_abandon(vdev);
+	mutex_lock(&vdev->vm_lock);
+	vualink_device_unwedge(vdev);
+	mutex_unlock(&vdev->vm_lock);
+	flush_workqueue(vualink_wq);
 	devres_release_group(&faux->dev, NULL);
 	faux_device_destroy(faux);
 }
 
-/* Notes that a flush failed. Only a reset helps. */
+/*
+ * Notes that a flush failed, so that a TLB may still lead to memory that is not
+ * mapped any more. Until a reset no memory moves, and no job is accepted.
+ */
 void vualink_device_wedge(struct vualink_device *vdev)
 {
-	/* Pairs with READ_ONCE() in vualink_debugfs_state_show(). */
+	/* Pairs with READ_ONCE() in vualink_device_wedged(). */
 	WRITE_ONCE(vdev->wedged, true);
+}
+
+bool vualink_device_wedged(struct vualink_device *vdev)
+{
+	/* Pairs with WRITE_ONCE() in vualink_device_wedge() and _unwedge(). */
+	return READ_ONCE(vdev->wedged);
 }
 
 static int vualink_device_reset_hw(struct vualink_device *vdev)
@@ -246,7 +303,7 @@ static int vualink_device_reset_hw(struct vualink_device *vdev)
 	drm_sched_wqueue_stop(&vdev->sched);
 	mutex_lock(&vdev->vm_lock);
 	vualink_hw_reset(vdev->hw);
-	WRITE_ONCE(vdev->wedged, false);
+	vualink_device_unwedge(vdev);
 	list_for_each_entry(vm, &vdev->vms, link)
 		vualink_vm_reset_done(vm);
 	mutex_unlock(&vdev->vm_lock);

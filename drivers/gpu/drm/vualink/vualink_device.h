@@ -3,11 +3,13 @@
 #ifndef _VUALINK_DEVICE_H_
 #define _VUALINK_DEVICE_H_
 
+#include <linux/atomic.h>
 #include <linux/idr.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include <drm/drm_device.h>
 #include <drm/gpu_scheduler.h>
@@ -30,9 +32,10 @@ struct workqueue_struct;
  * - &vualink_device.reset_lock
  * - &vualink_vm.bind_lock
  * - dma_resv of VMs and objects, together in a ww transaction
- * - &vualink_table_pool.lock, &vualink_device.vm_lock
+ * - &vualink_device.vm_lock
  * - &drm_gem_object.gpuva.lock: the mappings of an object, and whether it is
  *   dead
+ * - &vualink_table_pool.lock, as a flush under the former frees tables
  * - &vualink_pt.lock
  * - &vualink_vram.lock, &vualink_file.submit_lock
  * - &vualink_device.job_lock, &vualink_fault_log.lock: spinlocks
@@ -73,13 +76,10 @@ struct vualink_device {
 	/** @sched: feeds the copy engine */
 	struct drm_gpu_scheduler sched;
 
-	/** @fence_context: of the fences of @sched's jobs. Immutable */
-	u64 fence_context;
-
 	/** @job_seqno: of the last job given to the hardware; of the scheduler's worker */
 	u64 job_seqno;
 
-	/** @job_lock: protects @jobs; irq-safe, as it is taken under fence locks */
+	/** @job_lock: protects @jobs; irq-safe, as the hardware's interrupt takes it */
 	spinlock_t job_lock;
 
 	/** @jobs: list of &vualink_job.link, what the hardware has, by seqno */
@@ -93,6 +93,12 @@ struct vualink_device {
 
 	/** @vmids: ids of @vms in the hardware */
 	struct ida vmids;
+
+	/** @vms_leaving: VMs without a user whose teardown is under way */
+	atomic_t vms_leaving;
+
+	/** @vm_wait: woken up when one of them is gone, or stuck */
+	wait_queue_head_t vm_wait;
 
 	/** @reset_lock: one reset at a time */
 	struct mutex reset_lock;
@@ -118,7 +124,10 @@ struct vualink_device *vualink_device_create(struct vualink_config_accel *config
 void vualink_device_destroy(struct vualink_device *vdev);
 int vualink_device_reset(struct vualink_device *vdev);
 void vualink_device_wedge(struct vualink_device *vdev);
+bool vualink_device_wedged(struct vualink_device *vdev);
+void vualink_device_wait_all(void);
 
+extern atomic_t vualink_device_count;
 extern const struct drm_driver vualink_driver;
 extern struct workqueue_struct *vualink_wq;
 extern struct workqueue_struct *vualink_sched_wq;

@@ -96,6 +96,12 @@ static int vualink_get_param_ioctl(struct drm_device *drm, void *data,
 	case DRM_VUALINK_PARAM_MAX_SYNCS:
 		args->value = VUALINK_EXEC_MAX_SYNCS;
 		return 0;
+	case DRM_VUALINK_PARAM_MAX_FILE_JOBS:
+		args->value = VUALINK_FILE_MAX_JOBS;
+		return 0;
+	case DRM_VUALINK_PARAM_MAX_FILE_VMS:
+		args->value = VUALINK_FILE_MAX_VMS;
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -235,6 +241,7 @@ static int __init vualink_init(void)
 err_pods:
 	vualink_remove_default_pods();
 err_debugfs:
+	vualink_device_wait_all();
 	vualink_debugfs_exit();
 	destroy_workqueue(vualink_sched_wq);
 err_wq:
@@ -246,6 +253,7 @@ static void __exit vualink_exit(void)
 {
 	vualink_configfs_unregister();
 	vualink_remove_default_pods();
+	vualink_device_wait_all();
 	vualink_debugfs_exit();
 	destroy_workqueue(vualink_wq);
 	destroy_workqueue(vualink_sched_wq);

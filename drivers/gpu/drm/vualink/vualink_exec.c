@@ -225,7 +225,8 @@ static int vualink_exec_get_out_syncs(struct vualink_exec *exec,
 
 	if (!array->count)
 		return 0;
-	exec->syncs = kvzalloc_objs(*exec->syncs, array->count);
+	exec->syncs = kvzalloc_objs(*exec->syncs, array->count,
+				    GFP_KERNEL_ACCOUNT);
 	if (!exec->syncs)
 		return -ENOMEM;
 	exec->num_syncs = array->count;
@@ -307,6 +308,18 @@ static int vualink_exec_add_kernel_fences(struct vualink_exec *exec,
 	return 0;
 }
 
+/*
+ * A flush may have failed when something was unmapped here, under the lock of
+ * the VM. The job could still get at it.
+ */
+static int vualink_exec_check(struct vualink_exec *exec)
+{
+	struct vualink_vm *vm = exec->job->vm;
+
+	drm_gpuvm_resv_assert_held(&vm->base);
+	return vualink_device_wedged(to_vualink(vm->base.drm)) ? -EIO : 0;
+}
+
 /* From the arming on nothing fails, and nothing is allocated. */
 static void vualink_exec_push(struct vualink_exec *exec, struct drm_exec *locks)
 {
@@ -339,6 +352,8 @@ static int vualink_exec_try_submit(struct vualink_exec *exec)
 		      DRM_EXEC_IGNORE_DUPLICATES, 0);
 	ret = vualink_exec_lock(exec, &locks);
 	if (!ret)
+		ret = vualink_exec_check(exec);
+	if (!ret)
 		ret = vualink_exec_add_kernel_fences(exec, &locks);
 	if (!ret)
 		vualink_exec_push(exec, &locks);
@@ -353,7 +368,8 @@ static int vualink_exec_submit(struct vualink_exec *exec)
 
 	do {
 		ret = vualink_exec_try_submit(exec);
-	} while (vualink_vm_try_again(ret, &tries));
+		/* Only a failure leaves us the job, and the VM with it. */
+	} while (ret && vualink_vm_try_again(exec->job->vm, &ret, &tries));
 	return ret;
 }
 

@@ -33,9 +33,9 @@
  * ``flush_delay``    a flush starts later; ``ms`` must be given
  * ``flush_fail``     a flush does nothing and returns -EIO
  * ``access_delay``   an access takes longer, between its translation and its
- *                    effect; ``us`` must be given
+ *                    effect; ``us`` must be given, and the next rule ends it
  * ``walk_delay``     a page table walk takes longer, between its end and the
- *                    TLB; ``us`` must be given
+ *                    TLB; likewise
  * =================  ========================================================
  *
  * =================  ========================================================
@@ -115,7 +115,7 @@ static const struct {
 	[VUALINK_KEY_ONCE] = { "once", 1, S32_MAX },
 	[VUALINK_KEY_COUNT] = { "count", 1, S32_MAX },
 	[VUALINK_KEY_MS] = { "ms", 1, 60 * MSEC_PER_SEC },
-	[VUALINK_KEY_US] = { "us", 1, USEC_PER_SEC },
+	[VUALINK_KEY_US] = { "us", 1, 60 * USEC_PER_SEC },
 	[VUALINK_KEY_BYTE] = { "byte", 0, VUALINK_HW_MSG_SIZE - 1 },
 };
 
@@ -238,21 +238,32 @@ int vualink_fabric_knob_flush(struct vualink_hw *hw,
 	return 0;
 }
 
-/* Takes the time that ACCESS_DELAY or WALK_DELAY says. May sleep. */
+/*
+ * Takes the time that ACCESS_DELAY or WALK_DELAY says, or until that is changed.
+ * May sleep.
+ */
 void vualink_fabric_knob_delay(struct vualink_hw *hw, enum vualink_knob_id id)
 {
-	struct vualink_knob *knob = &hw->params.fabric->knobs[id];
+	struct vualink_fabric *fabric = hw->params.fabric;
+	struct vualink_knob *knob = &fabric->knobs[id];
+	u32 rules;
 	bool hit;
+	s32 us;
 
 	/* Pairs with WRITE_ONCE() in vualink_fabric_knob_set(). */
 	if (!READ_ONCE(knob->on))
 		return;
-	scoped_guard(spinlock_irqsave, &knob->fabric->lock)
+	scoped_guard(spinlock_irqsave, &fabric->lock) {
 		hit = knob->on &&
 		      vualink_knob_takes(knob, VUALINK_KEY_ID, hw->params.id) &&
 		      vualink_knob_hit(knob);
+		rules = knob->rules;
+		us = knob->val[VUALINK_KEY_US];
+	}
 	if (hit)
-		fsleep(READ_ONCE(knob->val[VUALINK_KEY_US]));
+		wait_event_hrtimeout(fabric->knob_wait,
+				     READ_ONCE(knob->rules) != rules,
+				     us_to_ktime(us));
 }
 
 /* Rules as text */
@@ -346,8 +357,10 @@ int vualink_fabric_knob_set(struct vualink_fabric *fabric,
 	}
 
 	guard(spinlock_irqsave)(&fabric->lock);
-	/* Pairs with READ_ONCE() in those who look before they lock. */
+	/* Both pair with READ_ONCE() in those who look before they lock. */
 	WRITE_ONCE(knob->on, on);
+	WRITE_ONCE(knob->rules, knob->rules + 1);
+	wake_up_all(&fabric->knob_wait);
 	if (on) {
 		memcpy(knob->val, val, sizeof(val));
 		knob->seen = 0;
@@ -410,6 +423,7 @@ void vualink_fabric_knobs_init(struct vualink_fabric *fabric)
 {
 	u32 i;
 
+	init_waitqueue_head(&fabric->knob_wait);
 	for (i = 0; i < VUALINK_KNOBS; i++) {
 		fabric->knobs[i].fabric = fabric;
 		fabric->knobs[i].id = i;

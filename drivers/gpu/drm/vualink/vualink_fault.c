@@ -2,6 +2,8 @@
 
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/stddef.h>
 #include <linux/uaccess.h>
 
 #include <drm/drm_file.h>
@@ -31,7 +33,13 @@ static u32 vualink_fault_reason(u32 reason)
 
 void vualink_fault_log_init(struct vualink_fault_log *log)
 {
+	mutex_init(&log->read_lock);
 	spin_lock_init(&log->lock);
+}
+
+void vualink_fault_log_fini(struct vualink_fault_log *log)
+{
+	mutex_destroy(&log->read_lock);
 }
 
 static struct drm_vualink_fault *
@@ -72,26 +80,47 @@ static u32 vualink_fault_log_count(struct vualink_fault_log *log)
 	return count;
 }
 
-static bool vualink_fault_log_take(struct vualink_fault_log *log,
-				   struct drm_vualink_fault *fault)
+/* Return: whether there is a fault; then @tail says which, for the drop. */
+static bool vualink_fault_log_peek(struct vualink_fault_log *log,
+				   struct drm_vualink_fault *fault, u32 *tail)
 {
 	bool any;
 
+	lockdep_assert_held(&log->read_lock);
+
 	spin_lock_irq(&log->lock);
+	*tail = log->tail;
 	any = log->head != log->tail;
 	if (any)
-		*fault = *vualink_fault_log_slot(log, log->tail++);
+		*fault = *vualink_fault_log_slot(log, log->tail);
 	spin_unlock_irq(&log->lock);
 	return any;
 }
 
-static u64 vualink_fault_log_take_lost(struct vualink_fault_log *log)
+/* Forgets what was peeked at. If it has been overwritten since, it is not lost. */
+static void vualink_fault_log_drop(struct vualink_fault_log *log, u32 tail)
+{
+	lockdep_assert_held(&log->read_lock);
+
+	spin_lock_irq(&log->lock);
+	if (log->tail == tail)
+		log->tail++;
+	else
+		log->lost--;
+	spin_unlock_irq(&log->lock);
+}
+
+/* Return: how many were lost, and forgets it if it is told to. */
+static u64 vualink_fault_log_lost(struct vualink_fault_log *log, bool forget)
 {
 	u64 lost;
 
+	lockdep_assert_held(&log->read_lock);
+
 	spin_lock_irq(&log->lock);
 	lost = log->lost;
-	log->lost = 0;
+	if (forget)
+		log->lost = 0;
 	spin_unlock_irq(&log->lock);
 	return lost;
 }
@@ -105,26 +134,51 @@ static int vualink_fault_put_user(const struct drm_vualink_array *array, u32 ind
 	return copy_struct_to_user(to, array->stride, fault, sizeof(*fault), NULL);
 }
 
+/* Return: 0, or why nothing was written although there was something. */
+static int vualink_fault_log_read(struct vualink_fault_log *log,
+				  struct drm_vualink_array *to)
+{
+	struct drm_vualink_fault fault;
+	u32 room = to->count, tail;
+	int ret;
+
+	to->count = 0;
+	while (to->count < room && vualink_fault_log_peek(log, &fault, &tail)) {
+		ret = vualink_fault_put_user(to, to->count, &fault);
+		if (ret)
+			return to->count ? 0 : ret;
+		vualink_fault_log_drop(log, tail);
+		to->count++;
+	}
+	return 0;
+}
+
+static bool vualink_fault_array_valid(const struct drm_vualink_array *array)
+{
+	return !array->count ||
+	       (array->stride >= offsetofend(struct drm_vualink_fault, pad) &&
+		array->stride <= PAGE_SIZE);
+}
+
 int vualink_get_faults_ioctl(struct drm_device *drm, void *data,
 			     struct drm_file *file)
 {
 	struct vualink_file *vfile = file->driver_priv;
 	struct drm_vualink_get_faults *args = data;
-	struct drm_vualink_fault fault;
-	u32 room = args->faults.count;
-	int ret = 0;
+	struct vualink_fault_log *log = &vfile->faults;
+	bool ask = !args->faults.count;
+	int ret;
 
-	if (room && args->faults.stride < sizeof(fault))
+	if (!vualink_fault_array_valid(&args->faults))
 		return -EINVAL;
-	if (!room) {
-		args->faults.count = vualink_fault_log_count(&vfile->faults);
-		return 0;
-	}
-	args->faults.count = 0;
-	while (!ret && args->faults.count < room &&
-	       vualink_fault_log_take(&vfile->faults, &fault))
-		ret = vualink_fault_put_user(&args->faults, args->faults.count++,
-					     &fault);
-	args->lost = vualink_fault_log_take_lost(&vfile->faults);
+	ret = mutex_lock_interruptible(&log->read_lock);
+	if (ret)
+		return ret;
+	if (ask)
+		args->faults.count = vualink_fault_log_count(log);
+	else
+		ret = vualink_fault_log_read(log, &args->faults);
+	args->lost = vualink_fault_log_lost(log, !ask && !ret);
+	mutex_unlock(&log->read_lock);
 	return ret;
 }

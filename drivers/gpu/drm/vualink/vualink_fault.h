@@ -3,6 +3,7 @@
 #ifndef _VUALINK_FAULT_H_
 #define _VUALINK_FAULT_H_
 
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -19,6 +20,9 @@ struct vualink_hw_fault;
  * struct vualink_fault_log - the last faults of a file's jobs
  */
 struct vualink_fault_log {
+	/** @read_lock: one reader at a time. Outside of @lock */
+	struct mutex read_lock;
+
 	/** @lock: protects all below; irq-safe */
 	spinlock_t lock;
 
@@ -28,7 +32,7 @@ struct vualink_fault_log {
 	/** @tail: counts those taken out or overwritten */
 	u32 tail;
 
-	/** @lost: how many were overwritten, since it was last asked */
+	/** @lost: how many were overwritten unread, since it was last asked */
 	u64 lost;
 
 	/** @faults: the ring */
@@ -36,6 +40,7 @@ struct vualink_fault_log {
 };
 
 void vualink_fault_log_init(struct vualink_fault_log *log);
+void vualink_fault_log_fini(struct vualink_fault_log *log);
 void vualink_fault_log_add(struct vualink_fault_log *log, u32 vm_id,
 			   const struct vualink_hw_fault *hw_fault);
 int vualink_get_faults_ioctl(struct drm_device *drm, void *data,

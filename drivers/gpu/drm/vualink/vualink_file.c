@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
+#include <linux/dma-fence.h>
 #include <linux/err.h>
 #include <linux/slab.h>
 
@@ -18,6 +19,7 @@ static void vualink_file_free(struct kref *ref)
 
 	xa_destroy(&vfile->vms);
 	mutex_destroy(&vfile->submit_lock);
+	vualink_fault_log_fini(&vfile->faults);
 	kfree(vfile);
 }
 
@@ -39,11 +41,12 @@ int vualink_file_open(struct drm_device *drm, struct drm_file *file)
 	struct vualink_file *vfile;
 	int ret;
 
-	vfile = kzalloc_obj(*vfile);
+	vfile = kzalloc_obj(*vfile, GFP_KERNEL_ACCOUNT);
 	if (!vfile)
 		return -ENOMEM;
 	kref_init(&vfile->ref);
 	vfile->vdev = vdev;
+	vfile->fence_context = dma_fence_context_alloc(1);
 	xa_init_flags(&vfile->vms, XA_FLAGS_ALLOC1);
 	mutex_init(&vfile->submit_lock);
 	vualink_fault_log_init(&vfile->faults);
@@ -99,10 +102,11 @@ int vualink_vm_create_ioctl(struct drm_device *drm, void *data,
 
 	if (args->flags)
 		return -EINVAL;
-	vm = vualink_vm_create(to_vualink(drm));
+	vm = vualink_vm_create(vfile);
 	if (IS_ERR(vm))
 		return PTR_ERR(vm);
-	ret = xa_alloc(&vfile->vms, &args->vm_id, vm, xa_limit_31b, GFP_KERNEL);
+	ret = xa_alloc(&vfile->vms, &args->vm_id, vm, xa_limit_31b,
+		       GFP_KERNEL_ACCOUNT);
 	if (ret)
 		vualink_vm_put(vm);
 	return ret;

@@ -3,6 +3,7 @@
 #ifndef _VUALINK_FILE_H_
 #define _VUALINK_FILE_H_
 
+#include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
@@ -17,11 +18,17 @@ struct drm_file;
 struct vualink_device;
 struct vualink_vm;
 
+/* Jobs that a file may have, those included that are done but not freed yet */
+#define VUALINK_FILE_MAX_JOBS	1024
+
+/* How many of the hardware's address spaces a file may have */
+#define VUALINK_FILE_MAX_VMS	64
+
 /**
  * struct vualink_file - what an open file has
  */
 struct vualink_file {
-	/** @ref: references, of the file and of its jobs */
+	/** @ref: references, of the file, of its VMs and of its jobs */
 	struct kref ref;
 
 	/** @vdev: the accelerator. Jobs hold it by their VM */
@@ -29,6 +36,19 @@ struct vualink_file {
 
 	/** @vms: &struct vualink_vm by id; each entry is a user of the VM */
 	struct xarray vms;
+
+	/** @num_vms: counts the VMs, until they have been torn down */
+	atomic_t num_vms;
+
+	/** @jobs: counts the jobs */
+	atomic_t jobs;
+
+	/**
+	 * @fence_context: of the fences of its jobs in the hardware. Not shared,
+	 * as jobs of a file that is closed end before older ones of others.
+	 * Immutable
+	 */
+	u64 fence_context;
 
 	/** @entity: the queue of the file's jobs */
 	struct drm_sched_entity entity;

@@ -137,6 +137,13 @@ static void vualink_hw_prime_lockdep(struct vualink_hw *hw)
 	fs_reclaim_release(GFP_KERNEL);
 }
 
+/* Ends what vualink_hw_init() began. Not the memory, which others may look at. */
+static void vualink_hw_fini(struct vualink_hw *hw)
+{
+	mutex_destroy(&hw->wipe_lock);
+	vualink_fabric_put(hw->params.fabric);
+}
+
 static void vualink_hw_init(struct vualink_hw *hw)
 {
 	mutex_init(&hw->wipe_lock);
@@ -190,7 +197,7 @@ err_engine:
 err_vram:
 	vualink_hw_vram_fini(hw);
 err_fabric:
-	vualink_fabric_put(hw->params.fabric);
+	vualink_hw_fini(hw);
 	kvfree(hw);
 	return ERR_PTR(ret);
 }
@@ -211,7 +218,7 @@ void vualink_hw_destroy(struct vualink_hw *hw)
 	vualink_engine_fini(&hw->engine);
 	vualink_hw_rings_fini(hw);
 	vualink_hw_vram_fini(hw);
-	vualink_fabric_put(hw->params.fabric);
+	vualink_hw_fini(hw);
 	/* Those who looked it up too late still see that @users is 0. */
 	kvfree_rcu(hw, rcu);
 }

@@ -272,6 +272,7 @@ int vualink_hw_source_gate(struct vualink_hw *hw, u32 src, bool open);
 int vualink_hw_submit(struct vualink_hw *hw, u32 vmid, u64 seqno,
 		      const struct vualink_hw_cmd *cmds, u32 count);
 void vualink_hw_cancel(struct vualink_hw *hw, u64 seqno);
+void vualink_hw_drain(struct vualink_hw *hw);
 
 /* Message rings, one for each ordered pair */
 int vualink_hw_send(struct vualink_hw *hw, u32 dst, const void *msg);

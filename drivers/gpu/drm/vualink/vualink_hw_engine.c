@@ -436,6 +436,20 @@ void vualink_hw_cancel(struct vualink_hw *hw, u64 seqno)
 }
 EXPORT_SYMBOL_IF_KUNIT(vualink_hw_cancel);
 
+/**
+ * vualink_hw_drain() - wait for what was cancelled
+ * @hw: accelerator
+ *
+ * Returns when the interrupts of all jobs have come for which
+ * vualink_hw_cancel() was called before. If these were all there are, the engine
+ * is idle then: no access of it is under way. May sleep.
+ */
+void vualink_hw_drain(struct vualink_hw *hw)
+{
+	flush_work(&hw->engine.work);
+}
+EXPORT_SYMBOL_IF_KUNIT(vualink_hw_drain);
+
 /* Cancels all jobs, and returns when their interrupts have come. */
 void vualink_engine_reset(struct vualink_engine *engine)
 {

@@ -15,6 +15,7 @@
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
@@ -319,9 +320,10 @@ enum vualink_flush_kind {
  * @val: the rule, by &enum vualink_knob_key
  * @seen: events that the rule was for
  * @hits: events that it acted on
+ * @rules: counts the rules that it had
  *
- * All but the first two members are protected by &vualink_fabric.lock; @on may
- * be read without.
+ * All but the first two members are protected by &vualink_fabric.lock; @on and
+ * @rules may be read without.
  */
 struct vualink_knob {
 	struct vualink_fabric *fabric;
@@ -330,6 +332,7 @@ struct vualink_knob {
 	s32 val[VUALINK_KEYS];
 	u64 seen;
 	u64 hits;
+	u32 rules;
 };
 
 /**
@@ -382,6 +385,9 @@ struct vualink_fabric {
 
 	/** @knobs: what goes wrong */
 	struct vualink_knob knobs[VUALINK_KNOBS];
+
+	/** @knob_wait: woken up when a knob gets another rule */
+	wait_queue_head_t knob_wait;
 
 	/** @actions: private data of files */
 	struct vualink_action actions[VUALINK_ACTIONS];

@@ -54,19 +54,16 @@ static const struct dma_fence_ops vualink_fence_ops = {
 
 /* Jobs */
 
-/* Return: a job that is not armed, or an ERR_PTR */
-struct vualink_job *vualink_job_create(struct drm_file *file,
-				       struct vualink_vm *vm, u32 vm_id,
-				       u32 count)
+static struct vualink_job *vualink_job_alloc(struct drm_file *file, u32 count)
 {
 	struct vualink_file *vfile = file->driver_priv;
 	struct vualink_job *job;
 	int ret;
 
-	job = kvzalloc_flex(*job, cmds, count);
+	job = kvzalloc_flex(*job, cmds, count, GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
-	job->hw_fence = kzalloc_obj(*job->hw_fence);
+	job->hw_fence = kzalloc_obj(*job->hw_fence, GFP_KERNEL_ACCOUNT);
 	if (!job->hw_fence) {
 		kvfree(job);
 		return ERR_PTR(-ENOMEM);
@@ -79,24 +76,47 @@ struct vualink_job *vualink_job_create(struct drm_file *file,
 		return ERR_PTR(ret);
 	}
 	INIT_LIST_HEAD(&job->link);
+	job->count = count;
+	return job;
+}
+
+/* Return: a job that is not armed, or an ERR_PTR */
+struct vualink_job *vualink_job_create(struct drm_file *file,
+				       struct vualink_vm *vm, u32 vm_id,
+				       u32 count)
+{
+	struct vualink_file *vfile = file->driver_priv;
+	struct vualink_job *job;
+
+	/* Pairs with atomic_dec() in vualink_job_destroy(). */
+	if (!atomic_add_unless(&vfile->jobs, 1, VUALINK_FILE_MAX_JOBS))
+		return ERR_PTR(-EDQUOT);
+	job = vualink_job_alloc(file, count);
+	if (IS_ERR(job)) {
+		atomic_dec(&vfile->jobs);
+		return job;
+	}
 	/* Both pair with the puts in vualink_job_destroy(). */
 	job->vfile = vualink_file_get(vfile);
 	job->vm = vualink_vm_get(vm);
 	job->vm_id = vm_id;
-	job->count = count;
 	return job;
 }
 
 void vualink_job_destroy(struct vualink_job *job)
 {
+	struct vualink_vm *vm = job->vm;
+
 	drm_sched_job_cleanup(&job->base);
 	if (job->started)
 		dma_fence_put(job->hw_fence);
 	else
 		kfree(job->hw_fence);
-	vualink_vm_put(job->vm);
+	atomic_dec(&job->vfile->jobs);
 	vualink_file_put(job->vfile);
 	kvfree(job);
+	/* At last: the device, and the module then, may go with it. */
+	vualink_vm_put(vm);
 }
 
 static void vualink_job_start_fence(struct vualink_device *vdev,
@@ -104,10 +124,10 @@ static void vualink_job_start_fence(struct vualink_device *vdev,
 {
 	job->seqno = ++vdev->job_seqno;
 	dma_fence_init(job->hw_fence, &vualink_fence_ops, NULL,
-		       vdev->fence_context, job->seqno);
-	job->started = true;
+		       job->vfile->fence_context, job->seqno);
 
 	spin_lock_irq(&vdev->job_lock);
+	job->started = true;
 	list_add_tail(&job->link, &vdev->jobs);
 	spin_unlock_irq(&vdev->job_lock);
 }
@@ -116,7 +136,7 @@ static int vualink_job_start(struct vualink_device *vdev, struct vualink_job *jo
 {
 	int idx, ret;
 
-	/* Pairs with WRITE_ONCE() in vualink_device_destroy(). */
+	/* Pairs with WRITE_ONCE() in vualink_device_stop(). */
 	if (READ_ONCE(vdev->gone) || !drm_dev_enter(&vdev->drm, &idx))
 		return -ENODEV;
 	vualink_job_start_fence(vdev, job);
@@ -167,6 +187,7 @@ static int vualink_job_error(struct vualink_device *vdev,
 {
 	if (error != -ECANCELED)
 		return error;
+	/* Likewise. */
 	if (READ_ONCE(vdev->gone))
 		return -ENODEV;
 	return job->timed_out ? -ETIMEDOUT : error;
@@ -247,21 +268,17 @@ void vualink_jobs_cancel(struct vualink_device *vdev,
 	drm_dev_exit(idx);
 }
 
-/* Ends what the hardware had when it went away. */
-void vualink_jobs_abandon(struct vualink_device *vdev)
-{
-	u64 seqno;
-
-	while ((seqno = vualink_jobs_next(vdev, NULL, 0)))
-		vualink_job_done(vdev, seqno, -ENODEV, NULL);
-}
-
-static void vualink_job_mark_timed_out(struct vualink_device *vdev,
+/* Return: whether the hardware had the job */
+static bool vualink_job_mark_timed_out(struct vualink_device *vdev,
 				       struct vualink_job *job)
 {
+	bool started;
+
 	spin_lock_irq(&vdev->job_lock);
 	job->timed_out = true;
+	started = job->started;
 	spin_unlock_irq(&vdev->job_lock);
+	return started;
 }
 
 /* The others are none the worse for it: the engine goes on with the next job. */
@@ -272,8 +289,7 @@ vualink_job_timedout(struct drm_sched_job *sched_job)
 	struct vualink_job *job = to_vualink_job(sched_job);
 	int idx;
 
-	vualink_job_mark_timed_out(vdev, job);
-	if (job->started && drm_dev_enter(&vdev->drm, &idx)) {
+	if (vualink_job_mark_timed_out(vdev, job) && drm_dev_enter(&vdev->drm, &idx)) {
 		vualink_hw_cancel(vdev->hw, job->seqno);
 		drm_dev_exit(idx);
 	}
@@ -310,7 +326,6 @@ int vualink_jobs_init(struct vualink_device *vdev)
 	};
 	int ret;
 
-	vdev->fence_context = dma_fence_context_alloc(1);
 	spin_lock_init(&vdev->job_lock);
 	INIT_LIST_HEAD(&vdev->jobs);
 	ret = drm_sched_init(&vdev->sched, &args);

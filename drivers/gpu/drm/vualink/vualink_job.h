@@ -44,7 +44,10 @@ struct vualink_job {
 	 */
 	struct dma_fence *hw_fence;
 
-	/** @started: @hw_fence and @seqno are valid; of the scheduler's worker */
+	/**
+	 * @started: @hw_fence and @seqno are valid. Set by the scheduler's
+	 * worker, under &vualink_device.job_lock
+	 */
 	bool started;
 
 	/** @timed_out: it was cancelled for that. Under &vualink_device.job_lock */
@@ -65,7 +68,6 @@ void vualink_job_done(void *data, u64 seqno, int error,
 		      const struct vualink_hw_fault *fault);
 void vualink_jobs_cancel(struct vualink_device *vdev,
 			 const struct vualink_file *vfile);
-void vualink_jobs_abandon(struct vualink_device *vdev);
 int vualink_jobs_init(struct vualink_device *vdev);
 
 #endif /* _VUALINK_JOB_H_ */

@@ -101,7 +101,8 @@ pt_table_alloc(const struct vualink_pt *pt, bool dir)
 	struct vualink_pt_table *table;
 	int ret;
 
-	table = kzalloc_flex(*table, child, dir ? VUALINK_PT_ENTRIES : 0);
+	table = kzalloc_flex(*table, child, dir ? VUALINK_PT_ENTRIES : 0,
+			     GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return ERR_PTR(-ENOMEM);
 	ret = pt->ops->alloc(pt->priv, &table->mem);
@@ -533,11 +534,12 @@ EXPORT_SYMBOL_IF_KUNIT(vualink_pt_free_garbage);
 
 /* Life */
 
-static int pt_refill(struct vualink_pt *pt, bool dir, u32 count)
+/* Counts @count down. */
+static int pt_refill(struct vualink_pt *pt, bool dir, u32 *count)
 {
 	struct vualink_pt_table *table;
 
-	while (count--) {
+	for (; *count; --*count) {
 		table = pt_table_alloc(pt, dir);
 		if (IS_ERR(table))
 			return PTR_ERR(table);
@@ -552,6 +554,8 @@ static int pt_refill(struct vualink_pt *pt, bool dir, u32 count)
  * vualink_pt_refill() - allocate the tables that were missing
  * @pt: page table
  *
+ * When it fails, what is missing still counts, and the next call goes on.
+ *
  * Return: 0, or the error of the allocator.
  */
 int vualink_pt_refill(struct vualink_pt *pt)
@@ -565,8 +569,16 @@ int vualink_pt_refill(struct vualink_pt *pt)
 	memset(pt->want, 0, sizeof(pt->want));
 	mutex_unlock(&pt->lock);
 
-	ret = pt_refill(pt, true, dirs);
-	return ret ?: pt_refill(pt, false, leaves);
+	ret = pt_refill(pt, true, &dirs);
+	if (!ret)
+		ret = pt_refill(pt, false, &leaves);
+	if (ret) {
+		mutex_lock(&pt->lock);
+		pt->want[0] = max(pt->want[0], leaves);
+		pt->want[1] = max(pt->want[1], dirs);
+		mutex_unlock(&pt->lock);
+	}
+	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(vualink_pt_refill);
 

@@ -91,7 +91,7 @@ struct vualink_pt {
 	/** @spare: tables to be used next: [0] for level 0, [1] for the others */
 	struct list_head spare[2];
 
-	/** @want: how many were missing */
+	/** @want: how many were missing at the last try */
 	u32 want[2];
 
 	/** @empty: tables in place without an entry, the oldest first */

@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include <drm/drm_drv.h>
 
@@ -28,13 +29,17 @@
  * @bo: the memory. A reference
  * @addr: VRAM offset of it
  * @free: bitmap of tables that are not in use
+ * @destroy: ends it, if that has to wait
  */
 struct vualink_table_chunk {
 	struct list_head link;
 	struct vualink_bo *bo;
 	u64 addr;
 	unsigned long free;
+	struct work_struct destroy;
 };
+
+static void vualink_table_chunk_destroy_work(struct work_struct *work);
 
 static struct vualink_table_chunk *
 vualink_table_chunk_create(struct vualink_device *vdev)
@@ -43,7 +48,7 @@ vualink_table_chunk_create(struct vualink_device *vdev)
 	struct vualink_table_chunk *chunk;
 	struct vualink_bo *bo;
 
-	chunk = kzalloc_obj(*chunk);
+	chunk = kzalloc_obj(*chunk, GFP_KERNEL_ACCOUNT);
 	if (!chunk)
 		return ERR_PTR(-ENOMEM);
 	bo = vualink_bo_create(vdev, VUALINK_BO_TABLE, size, false, NULL);
@@ -54,20 +59,47 @@ vualink_table_chunk_create(struct vualink_device *vdev)
 	chunk->bo = bo;
 	chunk->addr = vualink_vram_offset(bo->tbo.resource, 0);
 	chunk->free = GENMASK(VUALINK_TABLE_CHUNK - 1, 0);
+	INIT_WORK(&chunk->destroy, vualink_table_chunk_destroy_work);
 	return chunk;
 }
 
-static void vualink_table_chunk_destroy(struct vualink_table_chunk *chunk)
+static void vualink_table_chunk_destroy_locked(struct vualink_table_chunk *chunk)
 {
-	struct dma_resv *resv = chunk->bo->tbo.base.resv;
-
-	/* Others' dma_resv locks may be held. Nobody else takes this one. */
-	if (!WARN_ON(!dma_resv_trylock(resv))) {
-		ttm_bo_unpin(&chunk->bo->tbo);
-		dma_resv_unlock(resv);
-	}
+	ttm_bo_unpin(&chunk->bo->tbo);
+	dma_resv_unlock(chunk->bo->tbo.base.resv);
 	vualink_bo_put(chunk->bo);
 	kfree(chunk);
+}
+
+static void vualink_table_chunk_destroy_work(struct work_struct *work)
+{
+	struct vualink_table_chunk *chunk = container_of(work, typeof(*chunk),
+							 destroy);
+	struct drm_device *drm = chunk->bo->tbo.base.dev;
+
+	dma_resv_lock(chunk->bo->tbo.base.resv, NULL);
+	vualink_table_chunk_destroy_locked(chunk);
+	drm_dev_put(drm);
+}
+
+/*
+ * Others' dma_resv locks may be held, so that this one is only tried. Who has it
+ * but for us is TTM, on its way along a list of objects.
+ */
+static void vualink_table_chunk_destroy(struct vualink_table_chunk *chunk)
+{
+	if (dma_resv_trylock(chunk->bo->tbo.base.resv)) {
+		vualink_table_chunk_destroy_locked(chunk);
+		return;
+	}
+	/* Pairs with the put in vualink_table_chunk_destroy_work(). */
+	drm_dev_get(chunk->bo->tbo.base.dev);
+	queue_work(vualink_wq, &chunk->destroy);
+}
+
+static bool vualink_table_chunk_unused(const struct vualink_table_chunk *chunk)
+{
+	return chunk->free == GENMASK(VUALINK_TABLE_CHUNK - 1, 0);
 }
 
 static struct vualink_table_chunk *
@@ -82,13 +114,12 @@ vualink_table_pool_first(struct vualink_table_pool *pool)
 }
 
 /* Takes a table of a chunk that has one; false if there is none. */
-static bool vualink_table_pool_take(struct vualink_table_pool *pool,
-				    struct vualink_pt_mem *mem)
+static bool vualink_table_pool_take_locked(struct vualink_table_pool *pool,
+					   struct vualink_pt_mem *mem)
 {
 	struct vualink_table_chunk *chunk;
 	unsigned long index;
 
-	guard(mutex)(&pool->lock);
 	chunk = vualink_table_pool_first(pool);
 	if (!chunk)
 		return false;
@@ -102,8 +133,20 @@ static bool vualink_table_pool_take(struct vualink_table_pool *pool,
 	return true;
 }
 
-/* Not under the lock: TTM may evict what our tables map. */
-static int vualink_table_pool_grow(struct vualink_table_pool *pool)
+static bool vualink_table_pool_take(struct vualink_table_pool *pool,
+				    struct vualink_pt_mem *mem)
+{
+	guard(mutex)(&pool->lock);
+	return vualink_table_pool_take_locked(pool, mem);
+}
+
+/*
+ * The chunk is made without the lock, as TTM may evict what our tables map. It
+ * comes with its first table taken: one that nobody has a table of would never
+ * be destroyed.
+ */
+static int vualink_table_pool_grow(struct vualink_table_pool *pool,
+				   struct vualink_pt_mem *mem)
 {
 	struct vualink_table_chunk *chunk;
 
@@ -113,6 +156,7 @@ static int vualink_table_pool_grow(struct vualink_table_pool *pool)
 
 	guard(mutex)(&pool->lock);
 	list_add(&chunk->link, &pool->chunks);
+	vualink_table_pool_take_locked(pool, mem);
 	return 0;
 }
 
@@ -122,8 +166,8 @@ static int vualink_table_alloc(void *priv, struct vualink_pt_mem *mem)
 	struct page *page;
 	int idx, ret;
 
-	while (!vualink_table_pool_take(pool, mem)) {
-		ret = vualink_table_pool_grow(pool);
+	if (!vualink_table_pool_take(pool, mem)) {
+		ret = vualink_table_pool_grow(pool, mem);
 		if (ret)
 			return ret;
 	}
@@ -137,11 +181,6 @@ static int vualink_table_alloc(void *priv, struct vualink_pt_mem *mem)
 	memset(mem->pte, 0, VUALINK_PAGE_SIZE);
 	drm_dev_exit(idx);
 	return 0;
-}
-
-static bool vualink_table_chunk_unused(const struct vualink_table_chunk *chunk)
-{
-	return chunk->free == GENMASK(VUALINK_TABLE_CHUNK - 1, 0);
 }
 
 static void vualink_table_free(void *priv, struct vualink_pt_mem *mem)

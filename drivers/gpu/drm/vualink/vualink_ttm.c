@@ -14,6 +14,10 @@
 /*
  * What TTM asks of the driver. Moves are made by the CPU, and are complete when
  * they return.
+ *
+ * Nothing moves away from where the hardware can reach it while the accelerator
+ * is wedged: a TLB that could not be flushed may have it, even if no VM has it
+ * mapped any more, and the next owner of its place would be exposed.
  */
 
 static struct ttm_tt *vualink_ttm_tt_create(struct ttm_buffer_object *tbo,
@@ -21,7 +25,7 @@ static struct ttm_tt *vualink_ttm_tt_create(struct ttm_buffer_object *tbo,
 {
 	struct ttm_tt *tt;
 
-	tt = kzalloc_obj(*tt);
+	tt = kzalloc_obj(*tt, GFP_KERNEL_ACCOUNT);
 	if (!tt)
 		return NULL;
 	if (ttm_tt_init(tt, tbo, page_flags, ttm_cached, 0)) {
@@ -48,10 +52,16 @@ static void vualink_ttm_evict_flags(struct ttm_buffer_object *tbo,
 	placement->num_placement = 1;
 }
 
+static bool vualink_ttm_stays(struct ttm_buffer_object *tbo)
+{
+	return tbo->resource->mem_type != TTM_PL_SYSTEM &&
+	       vualink_device_wedged(ttm_to_vualink(tbo->bdev));
+}
+
 static bool vualink_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 					  const struct ttm_place *place)
 {
-	if (tbo->resource->mem_type == TTM_PL_PRIV)
+	if (tbo->resource->mem_type == TTM_PL_PRIV || vualink_ttm_stays(tbo))
 		return false;
 	return ttm_bo_eviction_valuable(tbo, place);
 }
@@ -196,6 +206,8 @@ static int vualink_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 	    (from && from->mem_type == TTM_PL_PRIV))
 		return vualink_ttm_move_npa(tbo, to);
 	if (from) {
+		if (vualink_ttm_stays(tbo))
+			return -EIO;
 		ret = ttm_bo_wait_ctx(tbo, ctx);
 		if (ret)
 			return ret;

@@ -27,6 +27,10 @@
  * still be destroyed.
  */
 
+/* Exports are pinned: part of VRAM that one file may export, and part that nobody may */
+#define VUALINK_FILE_EXPORT_SHARE	2
+#define VUALINK_RESERVED_SHARE		4
+
 static struct vualink_device *udev_to_vualink(struct ualink_device *udev)
 {
 	return to_vualink(ualink_device_priv(udev));
@@ -59,7 +63,6 @@ static int vualink_ualink_gate(struct ualink_device *udev, u32 src, bool open)
 }
 
 static const struct ualink_ops vualink_ualink_ops = {
-	.owner = THIS_MODULE,
 	DRM_UALINK_OPS,
 	.send = vualink_ualink_send,
 	.recv = vualink_ualink_recv,
@@ -83,7 +86,7 @@ static void vualink_ualink_irq(struct vualink_device *vdev, u32 id,
 	spin_unlock_irqrestore(&ual->irq_lock, flags);
 }
 
-/* A ring that is not empty raises no other one, so that none may be forgotten. */
+/* What comes before the core is there is told to it by vualink_ualink_catch_up(). */
 void vualink_ualink_rx(void *data, u32 src)
 {
 	struct vualink_device *vdev = data;
@@ -151,7 +154,7 @@ static int vualink_ualink_pin(struct drm_gem_object *obj)
 		return ret;
 	ret = vualink_ualink_pin_locked(bo);
 	dma_resv_unlock(obj->resv);
-	return ret == -ENOMEM ? -ENOSPC : ret;
+	return ret;
 }
 
 static void vualink_ualink_unpin(struct drm_gem_object *obj)
@@ -231,9 +234,10 @@ static void vualink_ualink_man_fini(struct drm_device *drm, void *data)
 /* What the software needs, before there is hardware. */
 int vualink_ualink_init(struct vualink_device *vdev)
 {
+	u64 size = vdev->vram.base.size;
 	const struct drm_ualink_caps caps = {
-		.device = vdev->vram.base.size / 4 * 3,
-		.file = vdev->vram.base.size / 2,
+		.device = size - size / VUALINK_RESERVED_SHARE,
+		.file = size / VUALINK_FILE_EXPORT_SHARE,
 	};
 	int ret;
 
@@ -320,7 +324,7 @@ void vualink_ualink_stop(struct vualink_device *vdev)
 {
 	vualink_ualink_pause(vdev);
 	/* What could not be flushed does not survive this. */
-	if (READ_ONCE(vdev->wedged))
+	if (vualink_device_wedged(vdev))
 		vualink_hw_reset(vdev->hw);
 	vualink_ualink_set_irq(vdev, false);
 	drm_ualink_unplug(&vdev->drm);

@@ -3,6 +3,7 @@
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
 #include <linux/err.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include <drm/drm_drv.h>
@@ -10,6 +11,7 @@
 
 #include "vualink_bo.h"
 #include "vualink_device.h"
+#include "vualink_file.h"
 #include "vualink_vm.h"
 
 /*
@@ -239,16 +241,29 @@ void vualink_vm_kill_bo(struct vualink_bo *bo)
 
 /* Bringing them back */
 
+/* With 2 ms before the second, and twice as much before each further one: 62 ms */
 #define VUALINK_VM_TRIES	6
 
 /*
  * Whether to try again what failed with @ret. TTM gives up, with -ENOSPC, when
- * others have locked what it would evict; they are done soon.
+ * what it would evict is locked: by others, who are done soon, or by us. So the
+ * tables that were missing are made here, where none of our objects is locked.
  */
-bool vualink_vm_try_again(int ret, u32 *tries)
+bool vualink_vm_try_again(struct vualink_vm *vm, int *ret, u32 *tries)
 {
-	return ret == -ENOSPC && ++*tries < VUALINK_VM_TRIES &&
-	       !msleep_interruptible(1 << *tries);
+	int err;
+
+	if (*ret != -ENOSPC || ++*tries == VUALINK_VM_TRIES)
+		return false;
+	if (msleep_interruptible(1 << *tries)) {
+		*ret = -ERESTARTSYS;
+		return false;
+	}
+	err = vualink_pt_refill(&vm->pt);
+	if (!err || err == -ENOSPC)
+		return true;
+	*ret = err;
+	return false;
 }
 
 /* Writes the entries of all mappings of an object in a VM. */
@@ -342,6 +357,7 @@ static int vualink_vm_disable(struct vualink_vm *vm)
 		drm_dev_exit(idx);
 	}
 	vm->disabled = true;
+	/* While the lock is held, so that unplug and reset see it or we see them. */
 	vm->stuck = ret;
 	if (!ret)
 		list_del(&vm->link);
@@ -349,15 +365,38 @@ static int vualink_vm_disable(struct vualink_vm *vm)
 	return ret;
 }
 
+static void vualink_vm_queue_teardown(struct vualink_vm *vm)
+{
+	/* Pairs with atomic_dec() in vualink_vm_left(). */
+	atomic_inc(&to_vualink(vm->base.drm)->vms_leaving);
+	queue_work(vualink_wq, &vm->teardown);
+}
+
+static void vualink_vm_left(struct vualink_device *vdev)
+{
+	atomic_dec(&vdev->vms_leaving);
+	wake_up_all(&vdev->vm_wait);
+}
+
+static void vualink_vm_free_vmid(struct vualink_vm *vm)
+{
+	ida_free(&to_vualink(vm->base.drm)->vmids, vm->vmid);
+	atomic_dec(&vm->vfile->num_vms);
+	vualink_file_put(vm->vfile);
+}
+
 static void vualink_vm_teardown(struct work_struct *work)
 {
 	struct vualink_vm *vm = container_of(work, struct vualink_vm, teardown);
 	struct vualink_device *vdev = to_vualink(vm->base.drm);
 
-	if (vualink_vm_disable(vm))
+	if (vualink_vm_disable(vm)) {
+		vualink_vm_left(vdev);
 		return;
-	ida_free(&vdev->vmids, vm->vmid);
+	}
 	vualink_vm_unmap_all(vm);
+	vualink_vm_free_vmid(vm);
+	vualink_vm_left(vdev);
 	drm_gpuvm_put(&vm->base);
 }
 
@@ -390,8 +429,17 @@ void vualink_vm_reset_done(struct vualink_vm *vm)
 	if (!vm->disabled)
 		vualink_hw_vm_set_root(vdev->hw, vm->vmid,
 				       vualink_pt_root(&vm->pt));
-	else if (vm->stuck)
-		queue_work(vualink_wq, &vm->teardown);
+}
+
+/* Called with the vm_lock, when no TLB has anything of it any more. */
+void vualink_vm_unwedge(struct vualink_vm *vm)
+{
+	lockdep_assert_held(&to_vualink(vm->base.drm)->vm_lock);
+
+	if (!vm->stuck)
+		return;
+	vm->stuck = false; /* It is queued once only. */
+	vualink_vm_queue_teardown(vm);
 }
 
 static int vualink_vm_enable(struct vualink_vm *vm)
@@ -409,16 +457,42 @@ static int vualink_vm_enable(struct vualink_vm *vm)
 	return 0;
 }
 
+static int vualink_vm_try_vmid(struct vualink_device *vdev)
+{
+	return ida_alloc_range(&vdev->vmids, 1, VUALINK_HW_VMIDS - 1,
+			       GFP_KERNEL_ACCOUNT);
+}
+
 static int vualink_vm_alloc_vmid(struct vualink_device *vdev)
+{
+	long ret;
+	int vmid;
+
+	vmid = vualink_vm_try_vmid(vdev);
+	if (vmid != -ENOSPC)
+		return vmid;
+	/* Some may be on their way out, which does not take long. */
+	ret = wait_event_killable_timeout(vdev->vm_wait,
+					  !atomic_read(&vdev->vms_leaving), HZ);
+	return ret < 0 ? ret : vualink_vm_try_vmid(vdev);
+}
+
+/* A VM id, and a place among those of the file */
+static int vualink_vm_init_vmid(struct vualink_vm *vm, struct vualink_file *vfile)
 {
 	int vmid;
 
-	vmid = ida_alloc_range(&vdev->vmids, 1, VUALINK_HW_VMIDS - 1, GFP_KERNEL);
-	if (vmid != -ENOSPC)
+	/* Pairs with atomic_dec() in vualink_vm_free_vmid(). */
+	if (!atomic_add_unless(&vfile->num_vms, 1, VUALINK_FILE_MAX_VMS))
+		return -EDQUOT;
+	vmid = vualink_vm_alloc_vmid(vfile->vdev);
+	if (vmid < 0) {
+		atomic_dec(&vfile->num_vms);
 		return vmid;
-	/* Some may be on their way out. */
-	flush_workqueue(vualink_wq);
-	return ida_alloc_range(&vdev->vmids, 1, VUALINK_HW_VMIDS - 1, GFP_KERNEL);
+	}
+	vm->vmid = vmid;
+	vm->vfile = vualink_file_get(vfile);
+	return 0;
 }
 
 static int vualink_vm_init_pt(struct vualink_vm *vm)
@@ -434,24 +508,45 @@ static int vualink_vm_init_pt(struct vualink_vm *vm)
 	return ret;
 }
 
-/* Return: the VM with one user, or an ERR_PTR */
-struct vualink_vm *vualink_vm_create(struct vualink_device *vdev)
+/* All that a flush under the first of them may take */
+static void vualink_vm_prime_lockdep(struct vualink_vm *vm,
+				     struct drm_gem_object *obj)
 {
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+
+	mutex_lock(&obj->gpuva.lock);
+	might_lock(&vm->pool.lock);
+	might_lock(&vm->pt.lock);
+	might_lock(&vm->pool.vdev->vram.lock);
+	mutex_unlock(&obj->gpuva.lock);
+
+	/* Under these two nothing is allocated. */
+	fs_reclaim_acquire(GFP_KERNEL);
+	mutex_lock(&vm->pool.lock);
+	might_lock(&vm->pt.lock);
+	mutex_unlock(&vm->pool.lock);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
+/* Return: the VM with one user, or an ERR_PTR */
+struct vualink_vm *vualink_vm_create(struct vualink_file *vfile)
+{
+	struct vualink_device *vdev = vfile->vdev;
 	struct drm_gem_object *resv_obj;
 	struct vualink_vm *vm;
 	int ret;
 
-	vm = kzalloc_obj(*vm);
+	vm = kzalloc_obj(*vm, GFP_KERNEL_ACCOUNT);
 	if (!vm)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&vm->users);
 	INIT_WORK(&vm->teardown, vualink_vm_teardown);
 	INIT_LIST_HEAD(&vm->limbo);
 
-	ret = vualink_vm_alloc_vmid(vdev);
-	if (ret < 0)
+	ret = vualink_vm_init_vmid(vm, vfile);
+	if (ret)
 		goto err_free;
-	vm->vmid = ret;
 
 	vualink_table_pool_init(&vm->pool, vdev);
 	ret = vualink_vm_init_pt(vm);
@@ -469,11 +564,12 @@ struct vualink_vm *vualink_vm_create(struct vualink_device *vdev)
 		       &vdev->drm, resv_obj, VUALINK_VA_START,
 		       VUALINK_VA_END - VUALINK_VA_START, 0, 0,
 		       &vualink_gpuvm_ops);
+	vualink_vm_prime_lockdep(vm, resv_obj);
 	drm_gem_object_put(resv_obj);
 
 	ret = vualink_vm_enable(vm);
 	if (ret) {
-		ida_free(&vdev->vmids, vm->vmid);
+		vualink_vm_free_vmid(vm);
 		drm_gpuvm_put(&vm->base);
 		return ERR_PTR(ret);
 	}
@@ -484,6 +580,8 @@ err_pt:
 err_pool:
 	vualink_table_pool_fini(&vm->pool);
 	ida_free(&vdev->vmids, vm->vmid);
+	atomic_dec(&vfile->num_vms);
+	vualink_file_put(vfile);
 err_free:
 	kfree(vm);
 	return ERR_PTR(ret);
@@ -500,7 +598,7 @@ static void vualink_vm_release(struct kref *kref)
 	struct vualink_vm *vm = container_of(kref, struct vualink_vm, users);
 
 	/* Not here: this may be the worker of the scheduler. */
-	queue_work(vualink_wq, &vm->teardown);
+	vualink_vm_queue_teardown(vm);
 }
 
 void vualink_vm_put(struct vualink_vm *vm)

@@ -20,6 +20,7 @@ struct drm_device;
 struct drm_file;
 struct vualink_bo;
 struct vualink_device;
+struct vualink_file;
 
 /* The first page stays unmapped, so that 0 is no address. */
 #define VUALINK_VA_START	((u64)VUALINK_PAGE_SIZE)
@@ -34,10 +35,16 @@ struct vualink_vm {
 	/** @base: base class; its references count what is in the tree */
 	struct drm_gpuvm base;
 
+	/** @vfile: whose limit it counts for. A reference, until it is torn down */
+	struct vualink_file *vfile;
+
 	/** @users: the handle, and the jobs; with the last one it is torn down */
 	struct kref users;
 
-	/** @teardown: takes it apart; queued by the last user and by a reset */
+	/**
+	 * @teardown: takes it apart; queued by the last user, and if it is
+	 * @stuck then, once more by a reset or by unplug
+	 */
 	struct work_struct teardown;
 
 	/** @link: entry in &vualink_device.vms */
@@ -49,7 +56,7 @@ struct vualink_vm {
 	/** @disabled: the hardware does not use it any more. Under &vualink_device.vm_lock */
 	bool disabled;
 
-	/** @stuck: it could not be flushed, and waits for a reset. Likewise */
+	/** @stuck: it could not be flushed, and waits for what queues @teardown. Likewise */
 	bool stuck;
 
 	/** @bind_lock: one change of the mappings by the user at a time */
@@ -91,12 +98,13 @@ static inline struct vualink_vma *to_vualink_vma(struct drm_gpuva *va)
 	return container_of(va, struct vualink_vma, base);
 }
 
-struct vualink_vm *vualink_vm_create(struct vualink_device *vdev);
+struct vualink_vm *vualink_vm_create(struct vualink_file *vfile);
 struct vualink_vm *vualink_vm_get(struct vualink_vm *vm);
 void vualink_vm_put(struct vualink_vm *vm);
 void vualink_vm_reset_done(struct vualink_vm *vm);
+void vualink_vm_unwedge(struct vualink_vm *vm);
 
-bool vualink_vm_try_again(int ret, u32 *tries);
+bool vualink_vm_try_again(struct vualink_vm *vm, int *ret, u32 *tries);
 int vualink_vm_evict(struct vualink_bo *bo);
 void vualink_vm_kill_bo(struct vualink_bo *bo);
 int vualink_vm_flush_all(struct vualink_device *vdev);

@@ -152,7 +152,7 @@ static int vualink_vram_alloc(struct ttm_resource_manager *man,
 	if (tbo->base.size > vualink_vram_limit(vram, place))
 		return -E2BIG; /* No eviction would help. */
 
-	vres = kzalloc_obj(*vres);
+	vres = kzalloc_obj(*vres, GFP_KERNEL_ACCOUNT);
 	if (!vres)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&vres->blocks);

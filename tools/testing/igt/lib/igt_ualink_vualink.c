@@ -105,19 +105,9 @@ static uint64_t debugfs_counter(struct igt_ualink *dev, const char *name,
 	return value;
 }
 
-/* Files that act when they are read. */
-static int debugfs_act(struct igt_ualink *dev, const char *name)
+uint64_t igt_vualink_counter(struct igt_ualink *dev, const char *file, const char *key)
 {
-	int fd = debugfs_open(dev, name, O_RDONLY);
-	char text[32];
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-
-	ret = read(fd, text, sizeof(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
+	return debugfs_counter(dev, file, key);
 }
 
 static void vualink_stats(struct igt_ualink *dev, struct igt_ualink_stats *stats)
@@ -135,12 +125,12 @@ static void vualink_stats(struct igt_ualink *dev, struct igt_ualink_stats *stats
 
 static int vualink_evict_all(struct igt_ualink *dev)
 {
-	return debugfs_act(dev, "evict_vram");
+	return debugfs_write(dev, "evict_vram", "1");
 }
 
 static int vualink_reset(struct igt_ualink *dev)
 {
-	return debugfs_act(dev, "reset");
+	return debugfs_write(dev, "reset", "1");
 }
 
 /* --------------------------------------------------------------- memory */

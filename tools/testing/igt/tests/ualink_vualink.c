@@ -36,6 +36,9 @@
  * SUBTEST: vm-create-bad-flags
  * Description: Each flag is refused.
  *
+ * SUBTEST: vm-create-limit
+ * Description: One file gets so many address spaces and no more, and others still get theirs.
+ *
  * SUBTEST: vm-destroy-bad
  * Description: Padding and unknown address spaces are refused.
  *
@@ -54,9 +57,14 @@
  * SUBTEST: vm-bind-bad-range
  * Description: Ranges that are empty, odd, or out of object or address space are refused.
  *
+ * SUBTEST: export-limits
+ * Description: A file exports half of the memory at most, and all files together not all of it.
+ *
  * SUBTEST: vm-bind-private
  * Description: An object of one address space is not bound in another.
  */
+#include <string.h>
+
 #include "igt.h"
 #include "igt_ualink.h"
 #include "igt_ualink_vualink.h"
@@ -90,7 +98,7 @@ static void get_param(struct igt_ualink_pod *pod)
 static void get_param_bad(struct igt_ualink_pod *pod)
 {
 	struct drm_vualink_get_param arg = {
-		.param = DRM_VUALINK_PARAM_MAX_SYNCS + 1,
+		.param = DRM_VUALINK_PARAM_MAX_FILE_VMS + 1,
 	};
 	struct igt_vualink_scene scene;
 
@@ -228,6 +236,49 @@ static void vm_create_bad_flags(struct igt_ualink_pod *pod)
 		igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg, EINVAL);
 		igt_assert_eq_u32(arg.vm_id, 0);
 	}
+	igt_vualink_scene_fini(&scene);
+}
+
+static void vm_create_limit(struct igt_ualink_pod *pod)
+{
+	struct drm_vualink_vm_destroy destroy = {};
+	struct drm_vualink_vm_create arg = {};
+	struct igt_vualink_scene scene;
+	struct igt_ualink *other;
+	unsigned int limit, vms = 0;
+	uint32_t *ids;
+
+	igt_vualink_scene_init(&scene, pod);
+	limit = igt_vualink_param(&scene, DRM_VUALINK_PARAM_MAX_FILE_VMS);
+	ids = calloc(limit, sizeof(*ids));
+	igt_assert(ids);
+	/* the scene has two of them */
+	for (; vms < limit - 2; vms++) {
+		igt_assert_eq(igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg), 0);
+		ids[vms] = arg.vm_id;
+	}
+	igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg, EDQUOT);
+	other = igt_ualink_open(&pod->nodes[0]);
+	igt_ualink_close(other);
+
+	/* one that is given up makes room, as soon as it is gone */
+	destroy.vm_id = ids[--vms];
+	igt_assert_eq(igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_DESTROY, &destroy), 0);
+	for (int i = 0; i < 500; i++) {
+		if (!igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_CREATE, &arg))
+			break;
+		usleep(10 * 1000);
+	}
+	igt_assert_neq_u32(arg.vm_id, 0);
+	ids[vms++] = arg.vm_id;
+	while (vms) {
+		destroy.vm_id = ids[--vms];
+		igt_assert_eq(igt_vualink_call(&scene, DRM_IOCTL_VUALINK_VM_DESTROY, &destroy), 0);
+	}
+	free(ids);
+	for (int i = 0; i < 500 && igt_vualink_counter(scene.dev, "state", "vms") > 2; i++)
+		usleep(10 * 1000);
+	igt_assert_eq_u64(igt_vualink_counter(scene.dev, "state", "vms"), 2);
 	igt_vualink_scene_fini(&scene);
 }
 
@@ -376,6 +427,57 @@ static void vm_bind_bad_range(struct igt_ualink_pod *pod)
 	igt_vualink_scene_fini(&scene);
 }
 
+/* Exports new objects of 1 MiB until it is refused. Returns how many. */
+static unsigned int export_all(struct igt_ualink *dev, unsigned int max, uint32_t *handles)
+{
+	struct drm_gem_ualink_export arg;
+	unsigned int n;
+	int ret = 0;
+
+	for (n = 0; n < max; n++) {
+		memset(&arg, 0, sizeof(arg));
+		igt_assert_eq(dev->backend->alloc(dev, 1 << 20, 0, &handles[n]), 0);
+		arg.gem_handle = handles[n];
+		ret = __igt_ualink_export(dev->fd, &arg);
+		if (ret)
+			break;
+	}
+	igt_assert_eq(ret, -EDQUOT);
+	return n;
+}
+
+static void export_limits(struct igt_ualink_pod *pod)
+{
+	struct igt_ualink_stats stats;
+	struct igt_vualink_own own;
+	struct igt_ualink *dev[2];
+	unsigned int size;
+	uint32_t *handles;
+	uint64_t cap;
+
+	igt_vualink_own_init(&own, pod, 1);
+	for (int i = 0; i < 2; i++)
+		dev[i] = igt_ualink_open(&own.nodes[0]);
+	igt_ualink_stats(dev[0], &stats);
+	size = stats.vram_size >> 20;
+	handles = calloc(size, sizeof(*handles));
+	igt_assert(handles);
+	igt_assert(igt_ualink_tunable_get(&own.nodes[0], "max_export_bytes", &cap));
+	igt_assert_eq_u64(cap, stats.vram_size / 4 * 3);
+
+	igt_assert_eq(export_all(dev[0], size, handles), size / 2);
+	igt_assert_eq(export_all(dev[1], size, handles), size / 4);
+	/* what is not exported any more makes room for something else */
+	igt_assert_eq(__igt_ualink_revoke(dev[1]->fd, handles[0]), 0);
+	igt_assert_eq(export_all(dev[1], size, handles), 1);
+
+	free(handles);
+	for (int i = 0; i < 2; i++)
+		igt_ualink_close(dev[i]);
+	igt_vualink_own_fini(&own);
+	igt_assert(igt_vualink_wait_devices(own.before));
+}
+
 static void vm_bind_private(struct igt_ualink_pod *pod)
 {
 	struct drm_vualink_vm_bind arg;
@@ -419,6 +521,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "vm-create-bad-flags",
 	  "Each flag is refused.",
 	  vm_create_bad_flags },
+	{ "vm-create-limit",
+	  "One file gets so many address spaces and no more, and others still get theirs.",
+	  vm_create_limit },
 	{ "vm-destroy-bad",
 	  "Padding and unknown address spaces are refused.",
 	  vm_destroy_bad },
@@ -437,6 +542,9 @@ static const struct igt_ualink_test tests[] = {
 	{ "vm-bind-bad-range",
 	  "Ranges that are empty, odd, or out of object or address space are refused.",
 	  vm_bind_bad_range },
+	{ "export-limits",
+	  "A file exports half of the memory at most, and all files together not all of it.",
+	  export_limits },
 	{ "vm-bind-private",
 	  "An object of one address space is not bound in another.",
 	  vm_bind_private },

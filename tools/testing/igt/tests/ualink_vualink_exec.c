@@ -27,13 +27,17 @@
  * SUBTEST: exec-bad-sync
  * Description: Unknown syncobjs and padding are refused, and nothing runs.
  *
+ * SUBTEST: exec-limit
+ * Description: One file gets so many jobs and no more, until some are done.
+ *
  * SUBTEST: get-faults-bad
- * Description: Arrays that are too narrow or not writable are refused.
+ * Description: Arrays that are too narrow, too wide or not writable are refused.
  *
  * SUBTEST: get-faults
  * Description: Faults are kept in their order until they are read.
  */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "igt.h"
 #include "igt_ualink.h"
@@ -218,6 +222,79 @@ static void exec_bad_sync(struct igt_ualink_pod *pod)
 	igt_vualink_scene_fini(&scene);
 }
 
+static int submit(struct igt_vualink_scene *scene, enum igt_ualink_op op, uint64_t va,
+		  uint64_t value, uint64_t *job)
+{
+	struct igt_ualink_cmd cmd = {
+		.op = op,
+		.dst = va,
+		.value = value,
+		.timeout_ms = op == IGT_UALINK_WAIT ? 9000 : 0,
+	};
+
+	return scene->dev->backend->submit(scene->dev, &cmd, 1, job);
+}
+
+static void exec_limit(struct igt_ualink_pod *pod)
+{
+	struct igt_vualink_scene scene;
+	uint64_t limit, count, *jobs;
+	struct igt_ualink_bo *bo;
+	uint64_t *words;
+
+	igt_vualink_scene_init(&scene, pod);
+	bo = igt_ualink_bo_create(scene.dev, SIZE, IGT_UALINK_BO_VISIBLE);
+	words = scene.dev->backend->mmap(scene.dev, bo->handle, SIZE);
+	igt_assert(words != MAP_FAILED);
+	limit = igt_vualink_param(&scene, DRM_VUALINK_PARAM_MAX_FILE_JOBS);
+	jobs = calloc(limit + 1, sizeof(*jobs));
+	igt_assert(jobs);
+
+	/* the first one waits for us, and all others for it */
+	igt_assert_eq(submit(&scene, IGT_UALINK_WAIT, bo->va, 1, &jobs[0]), 0);
+	for (count = 1; count < limit; count++)
+		igt_assert_eq(submit(&scene, IGT_UALINK_STORE, bo->va + 8, count, &jobs[count]), 0);
+	igt_assert_eq(submit(&scene, IGT_UALINK_STORE, bo->va + 8, 0xbad, &jobs[count]), -EDQUOT);
+	igt_assert_eq_u64(words[1], 0);
+	*(volatile uint64_t *)words = 1;
+	for (uint64_t i = 0; i < count; i++)
+		igt_assert_eq(scene.dev->backend->wait(scene.dev, jobs[i], 10000), 0);
+	igt_assert_eq_u64(words[1], limit - 1);
+	for (int i = 0; i < 500 && submit(&scene, IGT_UALINK_STORE, bo->va + 8, 77, &jobs[0]); i++)
+		usleep(10 * 1000);
+	igt_assert_eq(scene.dev->backend->wait(scene.dev, jobs[0], 10000), 0);
+	igt_assert_eq_u64(words[1], 77);
+
+	free(jobs);
+	munmap(words, SIZE);
+	igt_ualink_bo_destroy(bo);
+	igt_ualink_bo_destroy(scene.bo);
+	igt_ualink_close(scene.dev);
+}
+
+/* What cannot be written is kept, and what was lost is told in any case. */
+static void refuse_faults(struct igt_vualink_scene *scene)
+{
+	struct drm_vualink_fault faults[2] = {};
+	struct drm_vualink_get_faults arg = {
+		.faults = { .ptr = 8, .count = 2, .stride = sizeof(*faults) },
+		.lost = 77,
+	};
+
+	igt_vualink_refuse(scene, DRM_IOCTL_VUALINK_GET_FAULTS, &arg, EFAULT);
+	igt_assert_eq_u32(arg.faults.count, 0);
+	igt_assert_eq_u64(arg.lost, 0);
+	arg.lost = 77;
+	igt_assert_eq(igt_vualink_call(scene, DRM_IOCTL_VUALINK_GET_FAULTS, &arg), 0);
+	igt_assert_eq_u32(arg.faults.count, 1);
+	igt_assert_eq_u64(arg.lost, 0);
+	arg.faults.ptr = (uintptr_t)faults;
+	arg.faults.count = 2;
+	igt_assert_eq(igt_vualink_call(scene, DRM_IOCTL_VUALINK_GET_FAULTS, &arg), 0);
+	igt_assert_eq_u32(arg.faults.count, 1);
+	igt_assert_eq_u64(faults[0].va, FREE_VA);
+}
+
 static void get_faults_bad(struct igt_ualink_pod *pod)
 {
 	struct drm_vualink_fault fault;
@@ -225,11 +302,20 @@ static void get_faults_bad(struct igt_ualink_pod *pod)
 		.faults = { .ptr = (uintptr_t)&fault, .count = 1 },
 	};
 	struct igt_vualink_scene scene;
+	uint64_t job;
 
 	igt_vualink_scene_init(&scene, pod);
 	igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_GET_FAULTS, &arg, EINVAL);
 	arg.faults.stride = sizeof(fault) - 8;
 	igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_GET_FAULTS, &arg, EINVAL);
+	arg.faults.stride = getpagesize() + 8;
+	igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_GET_FAULTS, &arg, EINVAL);
+	arg.faults.stride = UINT32_MAX;
+	igt_vualink_refuse(&scene, DRM_IOCTL_VUALINK_GET_FAULTS, &arg, EINVAL);
+
+	igt_assert_eq(submit(&scene, IGT_UALINK_STORE, FREE_VA, 1, &job), 0);
+	igt_assert_eq(scene.dev->backend->wait(scene.dev, job, 10000), -EFAULT);
+	refuse_faults(&scene);
 	igt_ualink_assert_no_access(scene.dev, scene.bo->va + SIZE);
 	igt_vualink_scene_fini(&scene);
 }
@@ -288,8 +374,11 @@ static const struct igt_ualink_test tests[] = {
 	{ "exec-bad-sync",
 	  "Unknown syncobjs and padding are refused, and nothing runs.",
 	  exec_bad_sync },
+	{ "exec-limit",
+	  "One file gets so many jobs and no more, until some are done.",
+	  exec_limit },
 	{ "get-faults-bad",
-	  "Arrays that are too narrow or not writable are refused.",
+	  "Arrays that are too narrow, too wide or not writable are refused.",
 	  get_faults_bad },
 	{ "get-faults",
 	  "Faults are kept in their order until they are read.",

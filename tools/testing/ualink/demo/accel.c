@@ -164,19 +164,6 @@ int accel_debugfs_write(struct accel *accel, const char *name, const char *text)
 	return write_text(open_file(accel, DEBUGFS, name, "w"), text);
 }
 
-int accel_debugfs_read(struct accel *accel, const char *name)
-{
-	FILE *file = open_file(accel, DEBUGFS, name, "r");
-	char text[32];
-	bool ok;
-
-	if (!file)
-		return errno;
-
-	ok = fgets(text, sizeof(text), file);
-	return fclose(file) || !ok ? errno : 0;
-}
-
 uint64_t accel_counter(struct accel *accel, const char *name, const char *key)
 {
 	FILE *file = open_file(accel, DEBUGFS, name, "r");

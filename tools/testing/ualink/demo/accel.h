@@ -51,7 +51,6 @@ void accel_info(struct accel *accel, struct drm_ualink_device_info *info);
 /* debugfs, relative to the folder of the device, and sysfs */
 int accel_debugfs_write(struct accel *accel, const char *name, const char *text);
 /* for files that act when they are read */
-int accel_debugfs_read(struct accel *accel, const char *name);
 /* 0 if there is no such counter */
 uint64_t accel_counter(struct accel *accel, const char *name, const char *key);
 int accel_tunable_write(struct accel *accel, const char *name, uint64_t value);

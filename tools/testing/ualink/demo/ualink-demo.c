@@ -216,8 +216,7 @@ static void step_evict(struct node *node, struct answer *answer)
 {
 	uint64_t before = vram_used(&node->accel), after;
 
-	/* an action of debugfs that is done by reading it */
-	must(accel_debugfs_read(&node->accel, "evict_vram"));
+	must(accel_debugfs_write(&node->accel, "evict_vram", "1"));
 	after = vram_used(&node->accel);
 	say(answer, "evicts its VRAM: %" PRIu64 " MiB go, the exported %" PRIu64
 	    " MiB stay", (before - after) >> 20, SIZE >> 20);

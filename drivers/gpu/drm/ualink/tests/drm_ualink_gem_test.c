@@ -115,7 +115,6 @@ static int test_npa_flush(struct ualink_device *udev, u64 offset, u64 size)
 }
 
 static const struct ualink_ops test_ualink_ops = {
-	.owner = THIS_MODULE,
 	DRM_UALINK_OPS,
 	.send = test_send,
 	.recv = test_recv,

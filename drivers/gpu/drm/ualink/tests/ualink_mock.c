@@ -267,7 +267,6 @@ static void op_import_dead(struct ualink_device *udev, void *priv, enum ualink_d
 }
 
 static const struct ualink_ops mock_ops = {
-	.owner = THIS_MODULE,
 	.send = ualink_mock_op_send,
 	.recv = ualink_mock_op_recv,
 	.source_gate = op_source_gate,

@@ -2,6 +2,7 @@
 
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "vualink_hw_fixture.h"
@@ -99,13 +100,26 @@ struct vualink_fabric *fix_fabric(struct kunit *test)
 	return fabric;
 }
 
+/* Lets go of what a test that failed has held. */
+void fix_release_holds(struct vualink_fabric *fabric)
+{
+	char off[] = "off";
+
+	vualink_fabric_knob_set(fabric, VUALINK_KNOB_ACCESS_DELAY, off);
+	vualink_fabric_knob_set(fabric, VUALINK_KNOB_WALK_DELAY, off);
+}
+
 static void fix_gpu_release(void *data)
 {
 	struct fix_gpu *gpu = data;
+	struct fix_cmds *cmds, *next;
 	unsigned long flags;
 
+	fix_release_holds(vualink_hw_params(gpu->hw)->fabric);
 	vualink_hw_destroy(gpu->hw);
 	gpu->hw = NULL;
+	list_for_each_entry_safe(cmds, next, &gpu->cmds, link)
+		kfree(cmds);
 	spin_lock_irqsave(&gpu->lock, flags);
 	gpu->dead = true;
 	spin_unlock_irqrestore(&gpu->lock, flags);
@@ -127,6 +141,7 @@ struct fix_gpu *fix_gpu_shift(struct kunit *test, struct vualink_fabric *fabric,
 	gpu->test = test;
 	gpu->id = id;
 	gpu->page = VUALINK_PAGE_SIZE;
+	INIT_LIST_HEAD(&gpu->cmds);
 	spin_lock_init(&gpu->lock);
 	init_waitqueue_head(&gpu->wq);
 	params.data = gpu;
@@ -245,15 +260,56 @@ u64 fix_share(struct fix_gpu *owner, u64 offset, u64 page, struct fix_gpu *src,
 	return page;
 }
 
+/* Maps new pages of VRAM one after the other. Return: the first. */
+u64 fix_map_pages(struct fix_gpu *gpu, u64 va, u32 count)
+{
+	u64 page = fix_pages(gpu, count);
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		fix_map(gpu, 1, va + i * SZ_4K, page + i * SZ_4K + FIX_RW, 0);
+	return page;
+}
+
+u64 *fix_word(struct fix_gpu *gpu, u64 offset)
+{
+	return fix_vram(gpu, offset);
+}
+
+void fix_pattern(struct fix_gpu *gpu, u64 offset, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		*(u8 *)fix_vram(gpu, offset + i) = i * 7 + i / 256;
+}
+
+bool fix_is_pattern(struct fix_gpu *gpu, u64 offset, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		if (*(u8 *)fix_vram(gpu, offset + i) != (u8)(i * 7 + i / 256))
+			return false;
+	return true;
+}
+
 /* Jobs */
 
 u64 fix_submit(struct fix_gpu *gpu, u32 vmid, const struct vualink_hw_cmd *cmds,
 	       u32 count)
 {
 	u64 seqno = ++gpu->seqno;
+	struct fix_cmds *copy;
 
+	copy = kmalloc_flex(*copy, cmds, count);
+	KUNIT_ASSERT_NOT_NULL(gpu->test, copy);
+	memcpy(copy->cmds, cmds, count * sizeof(*cmds));
+	/* Pairs with kfree() in fix_gpu_release(). */
+	list_add(&copy->link, &gpu->cmds);
 	KUNIT_ASSERT_EQ(gpu->test, 0,
-			vualink_hw_submit(gpu->hw, vmid, seqno, cmds, count));
+			vualink_hw_submit(gpu->hw, vmid, seqno, copy->cmds,
+					  count));
 	return seqno;
 }
 
@@ -310,6 +366,17 @@ struct fix_job fix_copy(struct fix_gpu *gpu, u32 vmid, u64 dst, u64 src,
 	};
 
 	return fix_run(gpu, vmid, &cmd, 1);
+}
+
+void fix_expect_fault(struct fix_job job, enum vualink_hw_fault_reason reason,
+		      u64 va, bool write)
+{
+	struct kunit *test = kunit_get_current_test();
+
+	KUNIT_EXPECT_EQ(test, job.error, -EFAULT);
+	KUNIT_EXPECT_EQ(test, job.fault.reason, reason);
+	KUNIT_EXPECT_EQ(test, job.fault.va, va);
+	KUNIT_EXPECT_EQ(test, job.fault.write, write);
 }
 
 s64 fix_counter(struct fix_gpu *gpu, size_t offset)

@@ -8,10 +8,12 @@
 
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/list.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
+#include <kunit/test-bug.h>
 #include <kunit/test.h>
 
 #include "../vualink_hw_internal.h"
@@ -43,6 +45,7 @@ struct fix_job {
  * @vm_root: root table of each address space that has one
  * @npa_root: root table of the segment, or 0
  * @seqno: number of the job that was submitted last
+ * @cmds: list of &struct fix_cmds, which the engine may read as long as @hw is
  * @lock: protects all below
  * @wq: woken by each interrupt
  * @jobs: the jobs that ended, in order
@@ -63,6 +66,7 @@ struct fix_gpu {
 	u64 vm_root[VUALINK_HW_VMIDS];
 	u64 npa_root;
 	u64 seqno;
+	struct list_head cmds;
 	spinlock_t lock; /* protects all below */
 	wait_queue_head_t wq;
 	struct fix_job jobs[FIX_JOBS];
@@ -76,12 +80,27 @@ struct fix_gpu {
 	u32 late;
 };
 
+/**
+ * struct fix_cmds - commands of a job
+ * @link: entry in &fix_gpu.cmds
+ * @cmds: what the test asked for. Not its own, as a test that fails is left
+ *	while the job runs
+ */
+struct fix_cmds {
+	struct list_head link;
+	struct vualink_hw_cmd cmds[];
+};
+
+/* As long as a test likes, with a delay that ends when the knob is turned off */
+#define FIX_HOLD	"us=60000000"
+
 struct vualink_fabric *fix_fabric(struct kunit *test);
 struct fix_gpu *fix_gpu_shift(struct kunit *test, struct vualink_fabric *fabric,
 			      u32 id, u64 vram, u32 shift);
 struct fix_gpu *fix_gpu(struct kunit *test, struct vualink_fabric *fabric,
 			u32 id, u64 vram);
 void fix_gpu_destroy(struct fix_gpu *gpu);
+void fix_release_holds(struct vualink_fabric *fabric);
 void fix_knob(struct kunit *test, struct vualink_fabric *fabric,
 	      enum vualink_knob_id id, const char *rule);
 u64 fix_knob_hits(struct vualink_fabric *fabric, enum vualink_knob_id id);
@@ -94,6 +113,10 @@ void fix_map(struct fix_gpu *gpu, u32 vmid, u64 va, u64 pte, u32 level);
 void fix_map_npa(struct fix_gpu *gpu, u64 offset, u64 pte, u32 level);
 u64 fix_share(struct fix_gpu *owner, u64 offset, u64 page, struct fix_gpu *src,
 	      u64 va);
+u64 fix_map_pages(struct fix_gpu *gpu, u64 va, u32 count);
+u64 *fix_word(struct fix_gpu *gpu, u64 offset);
+void fix_pattern(struct fix_gpu *gpu, u64 offset, u32 len);
+bool fix_is_pattern(struct fix_gpu *gpu, u64 offset, u32 len);
 
 u64 fix_submit(struct fix_gpu *gpu, u32 vmid, const struct vualink_hw_cmd *cmds,
 	       u32 count);
@@ -105,6 +128,8 @@ struct fix_job fix_fill(struct fix_gpu *gpu, u32 vmid, u64 va, u64 len,
 			u32 value);
 struct fix_job fix_copy(struct fix_gpu *gpu, u32 vmid, u64 dst, u64 src,
 			u64 len);
+void fix_expect_fault(struct fix_job job, enum vualink_hw_fault_reason reason,
+		      u64 va, bool write);
 s64 fix_counter(struct fix_gpu *gpu, size_t offset);
 bool fix_all(const void *buf, u8 byte, size_t len);
 
