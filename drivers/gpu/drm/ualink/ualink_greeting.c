@@ -176,6 +176,8 @@ static void clean(struct ualink_peer *peer, const u64 session[2])
 	peer->gate_wanted = false;
 	peer->drop_grants = true;
 	ualink_peer_set_state(peer, UALINK_PEER_GREETING);
+	if (peer->greeting != UALINK_GREETING_CLEANING)
+		peer->cleaning_since = jiffies;
 	greeting_set(peer, UALINK_GREETING_CLEANING);
 	ualink_peer_kick_slow(peer, 0);
 	ualink_timer_arm(peer);
@@ -201,7 +203,8 @@ void ualink_greeting_cleaned(struct ualink_peer *peer)
 		return;
 	}
 	greeting_set(peer, UALINK_GREETING_READY);
-	peer->greeting_start = jiffies;
+	/* The peer is not to blame for the time that this took. */
+	peer->greeting_start += jiffies - peer->cleaning_since;
 	peer->ready_since = jiffies;
 	send_ready(peer, UALINK_MSG_READY, peer->pending);
 	ualink_timer_arm(peer);

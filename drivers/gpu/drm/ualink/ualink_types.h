@@ -298,13 +298,14 @@ struct ualink_peer {
 	u32 nr_grants;
 
 	/*
-	 * jiffies: last message of the present session; begin and last sending
-	 * of the greeting (or birth of a challenge that no greeting of ours
-	 * waits for); first READY; beginning of the session
+	 * jiffies: last message of the present session; beginning and last
+	 * sending of the greeting (or birth of a challenge that no greeting of
+	 * ours waits for), to which cleaning does not count; first READY; beginning of the session
 	 */
 	unsigned long last_heard;
 	unsigned long greeting_start;
 	unsigned long greeting_sent;
+	unsigned long cleaning_since;
 	unsigned long ready_since;
 	unsigned long session_start;
 	/* SUSPECT because of a REVOKE: only its acknowledgment ends that */

@@ -495,6 +495,32 @@ static void session_refused_to_stranger(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, ualink_mock_peer(a, c));
 }
 
+/* One that answers HELLO for ever, but cannot be ready since its gate does not close. */
+static void session_gives_up(struct kunit *test)
+{
+	struct ualink_mock_pod *pod = ualink_mock_pod_create(test, NULL, 2);
+	struct ualink_mock *a = &pod->nodes[0], *b = &pod->nodes[1];
+	struct ualink_mock_mem *mem = ualink_mock_export(b);
+	unsigned int sent;
+
+	ualink_mock_get(a, mem);
+	ualink_mock_fail(b, UALINK_MOCK_GATE, -EIO, UINT_MAX);
+	ualink_mock_restart(a);
+	ualink_mock_tune(pod, UALINK_REQUEST_MS, 2000);
+	KUNIT_EXPECT_PTR_EQ(test, ualink_mock_import_with(a, mem, UALINK_ACCESS_READ, 100),
+			    ERR_PTR(-ETIMEDOUT));
+	UALINK_MOCK_EXPECT(test, ualink_mock_peer_state(a, b) == UALINK_PEER_DOWN);
+	KUNIT_EXPECT_TRUE(test, b->udev->wedged);
+	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(a, b));
+
+	/* And that was the last word. */
+	ualink_mock_settle(pod);
+	sent = ualink_mock_sent(pod, 0);
+	msleep(500);
+	KUNIT_EXPECT_EQ(test, ualink_mock_sent(pod, 0), sent);
+	ualink_mock_fail(b, UALINK_MOCK_GATE, 0, 0);
+}
+
 static struct kunit_case ualink_session_cases[] = {
 	KUNIT_CASE(session_is_made),
 	KUNIT_CASE_PARAM(session_survives_accident, accident_gen_params),
@@ -509,6 +535,7 @@ static struct kunit_case ualink_session_cases[] = {
 	KUNIT_CASE(session_refused_for_version),
 	KUNIT_CASE(session_refused_by_inactive),
 	KUNIT_CASE(session_refused_to_stranger),
+	KUNIT_CASE_SLOW(session_gives_up),
 	{}
 };
 
