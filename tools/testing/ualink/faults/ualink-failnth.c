@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ static int fd = -1, other_fd = -1;
 static uint64_t va;
 static uint64_t stamp;
 
-static int fail_nth;
+static int fail_nth, fail_self;
 static unsigned int failures;
 
 static void complain(const char *op, unsigned int n, const char *what, long value)
@@ -374,28 +375,31 @@ static int do_revoke(void)
 	return accel_revoke(exporter, bo);
 }
 
-static int do_reset(void)
+static void make_reset(void)
 {
-	return accel_debugfs_write(sibling, "reset", "1");
+	char path[64];
+	struct stat st;
+
+	must(fstat(sibling->fd, &st) ? errno : 0);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%u/reset", minor(st.st_rdev));
+	other_fd = open(path, O_WRONLY);
+	if (other_fd < 0)
+		die_errno(path, errno);
 }
 
-/* Three accelerators more, from nothing to active. */
+static int do_reset(void)
+{
+	return write(other_fd, "1", 1) == 1 ? 0 : errno;
+}
+
+/* An accelerator more, from nothing to active. */
 static void make_config(void)
 {
-	char path[128], text[16];
-
 	must(mkdir(CONFIGFS, 0700) ? errno : 0);
-	for (unsigned int i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), CONFIGFS "/accels/%u", i);
-		must(mkdir(path, 0700) ? errno : 0);
-		snprintf(text, sizeof(text), "%u", i);
-		snprintf(path, sizeof(path), CONFIGFS "/accels/%u/id", i);
-		write_text(path, text, true);
-		snprintf(path, sizeof(path), CONFIGFS "/accels/%u/vram_size", i);
-		write_text(path, "4194304", true);
-		snprintf(path, sizeof(path), CONFIGFS "/accels/%u/visible_size", i);
-		write_text(path, "1048576", true);
-	}
+	must(mkdir(CONFIGFS "/accels/0", 0700) ? errno : 0);
+	write_text(CONFIGFS "/accels/0/id", "0", true);
+	write_text(CONFIGFS "/accels/0/vram_size", "4194304", true);
+	write_text(CONFIGFS "/accels/0/visible_size", "1048576", true);
 }
 
 static int write_enabled(const char *value)
@@ -422,12 +426,7 @@ static void undo_enable(void)
 
 static void drop_config(void)
 {
-	char path[64];
-
-	for (unsigned int i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), CONFIGFS "/accels/%u", i);
-		must(rmdir(path) ? errno : 0);
-	}
+	must(rmdir(CONFIGFS "/accels/0") ? errno : 0);
 	must(rmdir(CONFIGFS) ? errno : 0);
 }
 
@@ -463,7 +462,7 @@ static const struct op {
 	{ "query imports", make_import, do_query_imports, nothing, see_fd, drop_import, 0 },
 	{ "query peers", make_import, do_query_peers, nothing, see_fd, drop_import, 0 },
 	{ "revoke", make_import_bo, do_revoke, nothing, NULL, drop_import_bo, 0 },
-	{ "reset", nothing, do_reset, nothing, NULL, nothing, EIO },
+	{ "reset", make_reset, do_reset, nothing, NULL, close_other_fd, EIO },
 	{ "enable a pod", make_config, do_enable, undo_enable, NULL, drop_config, ENODEV },
 };
 
@@ -622,11 +621,11 @@ static void revoke_without_memory(void)
 		if (value != stamp)
 			complain("revoke", i, "content", (long)value);
 		fail_workers("100");
-		write_text("/proc/self/make-it-fail", "1", true);
+		must(pwrite(fail_self, "1", 1, 0) == 1 ? 0 : errno);
 		start = now();
 		ret = accel_revoke(exporter, bo);
 		start = now() - start;
-		write_text("/proc/self/make-it-fail", "0", true);
+		must(pwrite(fail_self, "0", 1, 0) == 1 ? 0 : errno);
 		fail_workers("0");
 		if (start > took)
 			took = start;
@@ -668,7 +667,8 @@ int main(void)
 	tune("fail_page_alloc", "ignore-gfp-wait", "N");
 	tune("fail_page_alloc", "verbose", "0");
 	fail_nth = open("/proc/self/fail-nth", O_RDWR);
-	if (fail_nth < 0)
+	fail_self = open("/proc/self/make-it-fail", O_RDWR);
+	if (fail_nth < 0 || fail_self < 0)
 		die_errno("/proc/self/fail-nth", errno);
 
 	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
