@@ -3,16 +3,17 @@
 
 S := tools/testing/ualink
 # these may be given on make's command line
-export KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
+export SOAK_SECONDS SEED INPUTS LONG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
 
 .PHONY: help run check tree absorb refresh verify lint bisect kunit igt bench \
+	faults fuzz model coverage \
 	igt-patches signoff clean distclean
 
 help:
 	@echo 'For a start:'
 	@echo '  make run        build a kernel with UALink, boot it (no root, no KVM), see it work'
 	@echo '                  PODS=n ACCELS=n: so many pods of so many accelerators (1, 2)'
-	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench"'
+	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench fuzz model faults"'
 	@echo
 	@echo 'To read and change the code: edit drivers/, include/, Documentation/ here, then'
 	@echo '  make run, make kunit, make igt ...   use the edit at once'
@@ -29,6 +30,10 @@ help:
 	@echo '  make igt        IGT tests in the same kernel; TESTS="ualink_revoke ualink_uapi@subtest ..."'
 	@echo '  make lint       checkpatch, W=1, sparse, coccinelle, kernel-doc, headers'
 	@echo '  make bench      times and sizes, in build/results/bench.json'
+	@echo '  make faults     failing allocations, a soak against a model, others in trouble; SOAK_SECONDS=600'
+	@echo '  make fuzz       the decoder of messages in user space'
+	@echo '  make model      the protocol in Promela, all its states; LONG=1 for larger ones'
+	@echo '  make coverage   which branches of the core the tests take'
 	@echo '  make bisect     each patch builds and passes its KUnit'
 	@echo
 	@echo 'To send it upstream, for a human:'
@@ -41,7 +46,7 @@ help:
 	@echo 'JOBS=n: so many compilers at a time. FORCE=1: tree and refresh may overwrite work.'
 	@echo 'KERNEL=file: run, kunit, igt and bench boot this UML kernel as it is.'
 
-run tree absorb refresh verify bisect lint kunit bench check signoff:
+run tree absorb refresh verify bisect lint kunit bench faults fuzz model coverage check signoff:
 	@$(S)/$@.sh
 
 igt:

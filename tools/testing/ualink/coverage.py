@@ -6,7 +6,7 @@ was built in OUT, from the folders COUNTS that hold what /sys/kernel/debug/gcov 
 Prints, for each source file, what was never taken and, from coverage-why.txt, why;
 then a line for each file, and the sum of the core. Branches that the compiler makes
 of tracing, lockdep, assertions and cleanup are left out: they are no decisions of
-ours. Writes coverage.json beside the results."""
+ours. Writes coverage-values.json beside the results."""
 import collections
 import glob
 import json
@@ -95,7 +95,7 @@ def main():
             core = [core[0] + taken, core[1] + of]
     percent = round(100 * core[0] / core[1], 1)
     results = os.path.join(os.path.dirname(os.path.abspath(tree)), "results")
-    with open(os.path.join(results, "coverage.json"), "w") as f:
+    with open(os.path.join(results, "coverage-values.json"), "w") as f:
         json.dump({"core_branch_coverage": percent, "core_branches": core[1], "not_explained": unexplained,
                    "files": {k: {"taken": v[0], "branches": v[1]} for k, v in sorted(sums.items())}}, f, indent=1)
     print(f"core: {core[0]} of {core[1]} branches, {percent} %; {unexplained} lines without a reason")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # coverage.sh - how much of the core the tests reach: KUnit, IGT and the faults
 # programs in a kernel whose core and helpers count their branches (gcov). Writes
-# build/results/coverage.tap, coverage.json, and coverage.txt: the lines with
+# build/results/coverage.tap, coverage-values.json, and coverage.txt: the lines with
 # branches that were never taken.
 . "$(dirname "$0")/lib.sh"
 out=$build/um-gcov

@@ -10,7 +10,7 @@ run="make:make gcc:gcc libc6-dev:/usr/include/stdio.h flex:flex bison:bison bc:b
 	xz-utils:xz python3:python3 git:git ccache:ccache mount:mount
 	libdrm-dev:/usr/include/libdrm/drm.h
 	debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg"
-check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch rsync:rsync g++:g++
+check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch spin:spin rsync:rsync g++:g++
 	perl:/usr/share/perl/*/Term/ANSIColor.pm
 	python3-ply:/usr/lib/python3/dist-packages/ply python3-git:/usr/lib/python3/dist-packages/git"
 dev="git-absorb:/usr/lib/git-core/git-absorb"

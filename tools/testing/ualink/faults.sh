@@ -31,4 +31,9 @@ tap_check "$seconds s of everything at random, against a model" \
 	run soak "$debug" 1G $((seconds * 2 + 300)) 4 ualink-soak "$seconds" ${SEED:+"$SEED"}
 tap_check "the time that others' troubles take" times
 python3 "$here/results.py" faults "$logs"/faults-*/ > "$results/faults-values.json"
-tap_done
+status=0
+tap_done || status=$?
+# faults.json is for the values of all tiers
+mv "$results/faults.json" "$results/faults-tier.json"
+python3 "$here/results.py" merge "$results"/{faults,fuzz,coverage}-values.json > "$results/faults.json"
+exit "$status"

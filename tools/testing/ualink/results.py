@@ -12,6 +12,7 @@ results.py bench LOG...      the lines "bench: KEY VALUE" of the logs, as JSON
 results.py faults DIR...     the lines "faults: KEY VALUE" of the logs of the runs that
                              are kept in DIRs, and how many of these had complaints
                              of the kernel or leaks, as JSON
+results.py merge FILE.json... the values of those that are there, as JSON
 results.py goals FILE.json   print them beside the goals; exit status 1 if one
                              of these is not there
 """
@@ -211,6 +212,14 @@ def main():
         return goals(args[0])
     elif what == "bench":
         json.dump(values("bench", args), sys.stdout, indent=1, sort_keys=True)
+        print()
+    elif what == "merge":
+        out = {}
+        for path in args:
+            if os.path.exists(path):
+                with open(path) as f:
+                    out.update({k: v for k, v in json.load(f).items() if not isinstance(v, dict)})
+        json.dump(out, sys.stdout, indent=1, sort_keys=True)
         print()
     elif what == "faults":
         json.dump(faults(args), sys.stdout, indent=1, sort_keys=True)
