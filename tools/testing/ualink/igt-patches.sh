@@ -64,4 +64,11 @@ done
 python3 "$here/igt-meson.py" "$copy"
 git_plain -C "$copy" -c user.name="${me% <*}" -c user.email=ualink@localhost commit -q --no-verify -a --author="$me" \
 	-m "meson: Build the tests of UALink memory sharing" -m "Assisted-by: LLM"
+# until late in 2025 these macros had no parentheses
+if grep -q '^#define igt_fixture for' "$copy/lib/igt_core.h"; then
+	(cd "$copy" && sed -i 's/\bigt_fixture()/igt_fixture/; s/\bigt_subtest_group()/igt_subtest_group/; s/^int igt_main()/igt_main/' \
+		lib/igt_ualink*.c tests/ualink_*.c)
+	git_plain -C "$copy" -c user.name="${me% <*}" -c user.email=ualink@localhost commit -q --no-verify -a \
+		--author="$me" -m "tests/ualink: Spell macros as this tree does" -m "Assisted-by: LLM"
+fi
 echo "applied, in $copy; build it there as IGT says: meson setup build && ninja -C build"

@@ -22,9 +22,9 @@
  *
  * One spinlock for each accelerator, &ualink_device.lock, protects its protocol
  * state: exports, grants, imports, peers and the queues of what is to be sent.
- * It is held for a few list operations at a time, never while the client is
- * called, but for &ualink_ops.send and &ualink_ops.import_tryget, which do not
- * sleep. Order::
+ * It is held for a few list operations at a time, but when a session ends for a
+ * few on each import of it; never while the client is called, but for
+ * &ualink_ops.send and &ualink_ops.import_tryget, which do not sleep. Order::
  *
  *     dma_resv locks
  *       ualink_device.lock

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <linux/sync_file.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

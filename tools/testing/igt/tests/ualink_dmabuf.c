@@ -45,6 +45,7 @@
 #include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <xf86drm.h>

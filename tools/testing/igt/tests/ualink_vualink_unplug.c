@@ -32,6 +32,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <xf86drm.h>
 
 #include "igt.h"
