@@ -312,6 +312,7 @@ int main(void)
 	for (unsigned int i = 0; i <= importers; i++) {
 		accel_open(&accels[i]);
 		must(accel_tunable_write(&accels[i], "cache_ms", 0));
+		must(accel_tunable_write(&accels[i], "max_export_bytes", UINT64_MAX));
 	}
 	time_kill();
 	time_crash();
