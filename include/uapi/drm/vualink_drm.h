@@ -120,7 +120,7 @@ struct drm_vualink_get_param {
 	__u64 value;
 };
 
-/** define DRM_VUALINK_BO_CPU_VISIBLE - can be mapped by the CPU; if in VRAM, then in visible VRAM */
+/** define DRM_VUALINK_BO_CPU_VISIBLE - the CPU can map it; what is in VRAM is in visible VRAM */
 #define DRM_VUALINK_BO_CPU_VISIBLE	(1 << 0)
 /** define DRM_VUALINK_BO_SYSTEM - is in system memory, not in VRAM; implies CPU_VISIBLE */
 #define DRM_VUALINK_BO_SYSTEM		(1 << 1)

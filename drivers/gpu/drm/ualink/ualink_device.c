@@ -557,11 +557,10 @@ void ualink_notify_rx(struct ualink_device *udev, u32 src)
 	if (src >= UALINK_MAX_IDS)
 		return;
 	peer = xa_load(&udev->peers, src);
-	if (peer) {
+	if (peer)
 		queue_work(udev->wq, &peer->rx_work);
-	} else {
+	else
 		unknown_add(udev, src, 0);
-	}
 }
 EXPORT_SYMBOL_GPL(ualink_notify_rx);
 

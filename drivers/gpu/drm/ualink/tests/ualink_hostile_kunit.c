@@ -226,6 +226,11 @@ static void expect_peace(struct scene *scene)
 			UALINK_PEER_UP);
 }
 
+static u64 counter(struct scene *scene, enum ualink_counter which)
+{
+	return ualink_mock_counter(scene->victim, which);
+}
+
 static void hostile_messages(struct kunit *test)
 {
 	struct scene *scene = kunit_kzalloc(test, sizeof(*scene), GFP_KERNEL);
@@ -251,9 +256,9 @@ static void hostile_messages(struct kunit *test)
 		behave(scene);
 		misbehave(scene);
 	}
-	KUNIT_EXPECT_GT(test, ualink_mock_counter(scene->victim, UALINK_COUNT_BAD_MSGS), ROUNDS / 100);
-	KUNIT_EXPECT_GT(test, ualink_mock_counter(scene->victim, UALINK_COUNT_IGNORED), ROUNDS / 100);
-	KUNIT_EXPECT_GT(test, ualink_mock_counter(scene->victim, UALINK_COUNT_REFUSED_PEER), 0);
+	KUNIT_EXPECT_GT(test, counter(scene, UALINK_COUNT_BAD_MSGS), ROUNDS / 100);
+	KUNIT_EXPECT_GT(test, counter(scene, UALINK_COUNT_IGNORED), ROUNDS / 100);
+	KUNIT_EXPECT_GT(test, counter(scene, UALINK_COUNT_REFUSED_PEER), 0);
 	behave(scene);
 	ualink_mock_get(scene->enemy, scene->open);
 	ualink_mock_get(scene->victim, ualink_mock_export(scene->enemy));
