@@ -112,7 +112,7 @@ run_sparse() {
 }
 
 # Other configurations. KUnit itself stays: it brings UML its PCI, and so DRM.
-tests='UALINK_KUNIT_TEST DRM_UALINK_KUNIT_TEST DRM_VUALINK_KUNIT_TEST'
+tests='UALINK_KUNIT_TEST DRM_UALINK_KUNIT_TEST DRM_VUALINK_KUNIT_TEST DRM_VUALINK_KUNIT_BENCH'
 fragment() {
 	local o
 	case $1 in

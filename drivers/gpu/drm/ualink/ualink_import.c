@@ -310,8 +310,9 @@ static int import_wait(struct ualink_import *imp, ktime_t deadline)
 
 	left = wait_for_completion_interruptible_timeout(&imp->answered,
 							 msecs_to_jiffies(ms) + 1);
+	/* Who is interrupted all the time would otherwise never come to its end. */
 	if (left < 0)
-		return -ERESTARTSYS;
+		return ktime_before(ktime_get(), deadline) ? -ERESTARTSYS : -ETIMEDOUT;
 	return left ? 0 : -ETIMEDOUT;
 }
 

@@ -101,12 +101,28 @@ static void run_one(const struct igt_ualink_test *test,
 	igt_ualink_balance_end(&balance, pod);
 }
 
+/* A test that failed may have left the fabric in disorder. */
+static void make_order(const struct igt_ualink_pod *pod)
+{
+	struct igt_ualink *dev;
+
+	for (unsigned int i = 0; i < pod->count; i++) {
+		if (!pod->nodes[i].backend->lose)
+			continue;
+		dev = igt_ualink_open(&pod->nodes[i]);
+		igt_assert_eq(dev->backend->lose(dev, IGT_UALINK_LOSE_NOTHING), 0);
+		igt_ualink_close(dev);
+	}
+}
+
 void igt_ualink_tests_run(const struct igt_ualink_test *tests, size_t count)
 {
 	static struct igt_ualink_pod pod;
 
-	igt_fixture()
+	igt_fixture() {
 		igt_ualink_pod_require(&pod, 2);
+		make_order(&pod);
+	}
 
 	for (size_t i = 0; i < count; i++) {
 		igt_describe(tests[i].describe);
