@@ -160,7 +160,8 @@ cocci() {
 			--jobs "$JOBS" --chunksize 1 -I include -I include/uapi $(sources new) $(sources changed)) \
 			>> "$out/cocci.log" 2>&1 || { echo "spatch failed: $f"; bad=1; }
 	done < <(grep -rlE 'virtual[[:space:]]+report' "$tree/scripts/coccinelle" --include='*.cocci' | sort)
-	mine filter < "$out/cocci.log" | sort -u > "$out/found"
+	# tests add sizes to addresses, which orplus.cocci takes for flags
+	mine filter < "$out/cocci.log" | grep -v '/tests/.*: WARNING: sum of probable bitmasks' | sort -u > "$out/found" || true
 	cat "$out/found"
 	if [ "$bad" != 0 ] || [ -s "$out/found" ]; then return 1; fi
 	echo "$key" > "$out/.cocci"

@@ -51,6 +51,8 @@ struct object {
 	_Atomic enum moment moment;
 	_Atomic unsigned int life;
 	unsigned int accel;
+	/* Disturbances of its accelerator until it was published: a reset ends the export */
+	unsigned int disturbances;
 	uint64_t identity;
 	uint8_t handle[DRM_UALINK_HANDLE_SIZE];
 	/* Added for sure, and perhaps, in this life; under lock */
@@ -165,6 +167,7 @@ static bool undisturbed(const struct view *view, unsigned int accel)
 	return view->object->life == view->life && view->moment == PUBLISHED &&
 	       view->object->moment == PUBLISHED &&
 	       view->disturbed == disturbance(view->accel, accel) &&
+	       view->object->disturbances == disturbances[view->accel] &&
 	       !disturbing[view->accel] && !disturbing[accel];
 }
 
@@ -287,6 +290,7 @@ static void publish(struct thread *self)
 		goto nothing;
 	object->accel = a;
 	object->identity = identities++;
+	object->disturbances = disturbances[a];
 	self->va = VA_BASE + self->index * MIB(64) + (rnd(self) % 64) * SIZE;
 	ret = bind(accel, DRM_VUALINK_VM_BIND_MAP, create.handle, self->va);
 	if (ret || own_store(accel, self->va, object->identity) ||

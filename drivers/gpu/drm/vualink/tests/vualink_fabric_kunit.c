@@ -590,22 +590,22 @@ static void fabric_refuses_bad_params(struct kunit *test)
 	struct vualink_hw_params bad;
 
 	bad = good;
-	KUNIT_EXPECT_EQ(test, -EEXIST, PTR_ERR(vualink_hw_create(&bad)));
+	KUNIT_EXPECT_PTR_EQ(test, vualink_hw_create(&bad), ERR_PTR(-EEXIST));
 	bad.id = VUALINK_HW_MAX_IDS;
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(vualink_hw_create(&bad)));
+	KUNIT_EXPECT_PTR_EQ(test, vualink_hw_create(&bad), ERR_PTR(-EINVAL));
 	bad = good;
 	bad.id = 3;
 	bad.segment_shift = VUALINK_HW_MAX_SEGMENT_SHIFT + 1;
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(vualink_hw_create(&bad)));
+	KUNIT_EXPECT_PTR_EQ(test, vualink_hw_create(&bad), ERR_PTR(-EINVAL));
 	bad.segment_shift = VUALINK_PAGE_SHIFT - 1;
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(vualink_hw_create(&bad)));
+	KUNIT_EXPECT_PTR_EQ(test, vualink_hw_create(&bad), ERR_PTR(-EINVAL));
 	bad.segment_shift = good.segment_shift;
 	bad.vram_size = 0;
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(vualink_hw_create(&bad)));
+	KUNIT_EXPECT_PTR_EQ(test, vualink_hw_create(&bad), ERR_PTR(-EINVAL));
 	bad.vram_size = SZ_4K + SZ_2K;
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(vualink_hw_create(&bad)));
+	KUNIT_EXPECT_PTR_EQ(test, vualink_hw_create(&bad), ERR_PTR(-EINVAL));
 	bad.vram_size = 1ull << 51; /* More than any machine has */
-	KUNIT_EXPECT_EQ(test, -ENOMEM, PTR_ERR(vualink_hw_create(&bad)));
+	KUNIT_EXPECT_PTR_EQ(test, vualink_hw_create(&bad), ERR_PTR(-ENOMEM));
 	/* Nobody was plugged in for that. */
 	KUNIT_EXPECT_FALSE(test, vualink_fabric_link_up(p.fabric, 3, 3));
 	KUNIT_EXPECT_NULL(test, vualink_hw_vram_page(p.a->hw, SZ_64K));
