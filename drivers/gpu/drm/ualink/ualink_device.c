@@ -109,10 +109,7 @@ static bool unknown_drain(struct ualink_device *udev, u32 id)
 static void unknown_add(struct ualink_device *udev, u32 id, unsigned long delay)
 {
 	set_bit(id, udev->unknown);
-	if (delay)
-		queue_delayed_work(udev->slow_wq, &udev->unknown_work, delay);
-	else
-		mod_delayed_work(udev->slow_wq, &udev->unknown_work, 0);
+	ualink_kick(udev->slow_wq, &udev->unknown_work, delay);
 }
 
 /* Messages from somebody that we have had nothing to do with yet. */

@@ -140,6 +140,16 @@ static inline unsigned long ualink_tunable_jiffies(struct ualink_device *udev,
 	return msecs_to_jiffies(ualink_tunable(udev, which));
 }
 
+/* Queues @work; a call without a delay overtakes one with. */
+static inline void ualink_kick(struct workqueue_struct *wq, struct delayed_work *work,
+			       unsigned long delay)
+{
+	if (delay)
+		queue_delayed_work(wq, work, delay);
+	else
+		mod_delayed_work(wq, work, 0);
+}
+
 /* Age of an event whose time was kept as the low half of jiffies. */
 static inline u32 ualink_age(u32 then)
 {

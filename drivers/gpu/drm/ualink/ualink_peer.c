@@ -120,15 +120,9 @@ void ualink_peer_set_state(struct ualink_peer *peer, enum ualink_peer_state stat
 	peer->state = state;
 }
 
-/* Queues slow_work; a call without a delay overtakes one with. */
 void ualink_peer_kick_slow(struct ualink_peer *peer, unsigned long delay)
 {
-	struct ualink_device *udev = peer->udev;
-
-	if (delay)
-		queue_delayed_work(udev->slow_wq, &peer->slow_work, delay);
-	else
-		mod_delayed_work(udev->slow_wq, &peer->slow_work, 0);
+	ualink_kick(peer->udev->slow_wq, &peer->slow_work, delay);
 }
 
 /*

@@ -62,14 +62,14 @@ void ualink_peer_suspect(struct ualink_peer *peer, bool revoke)
 	ualink_peer_set_state(peer, UALINK_PEER_SUSPECT);
 }
 
-/* Age of the oldest unanswered REVOKE, in jiffies; 0 for none. */
-static u32 oldest_revoke(struct ualink_peer *peer)
+/* Age of the oldest unanswered request of @type, or of any if it is 0, in jiffies; 0 for none. */
+static u32 oldest_request(struct ualink_peer *peer, u8 type)
 {
 	struct ualink_req *req;
 	u32 oldest = 0;
 
 	list_for_each_entry(req, &peer->sent, link)
-		if (req->type == UALINK_MSG_REVOKE)
+		if (!type || req->type == type)
 			oldest = max(oldest, ualink_age(req->first_sent));
 	return oldest;
 }
@@ -83,20 +83,9 @@ void ualink_peer_revoke_answered(struct ualink_peer *peer)
 
 	if (!peer->suspect_revoke)
 		return;
-	peer->suspect_revoke = oldest_revoke(peer) >=
+	peer->suspect_revoke = oldest_request(peer, UALINK_MSG_REVOKE) >=
 		ualink_tunable_jiffies(udev, UALINK_REVOKE_DEADLINE_MS);
 	ualink_peer_heard(peer);
-}
-
-/* Age of the oldest unanswered request, in jiffies; 0 for none. */
-static u32 oldest_request(struct ualink_peer *peer)
-{
-	struct ualink_req *req;
-	u32 oldest = 0;
-
-	list_for_each_entry(req, &peer->sent, link)
-		oldest = max(oldest, ualink_age(req->first_sent));
-	return oldest;
 }
 
 static u32 patience(struct ualink_peer *peer)
@@ -112,11 +101,11 @@ static void check_answers(struct ualink_peer *peer)
 {
 	struct ualink_device *udev = peer->udev;
 	u32 timeout = ualink_tunable_jiffies(udev, UALINK_PEER_TIMEOUT_MS);
-	u32 oldest = oldest_request(peer);
+	u32 oldest = oldest_request(peer, 0);
 	/* For how long the peer has been silent although it was asked. */
 	u32 silent = min(oldest, ualink_age(peer->last_heard));
 
-	if (silent >= timeout || oldest_revoke(peer) >= timeout ||
+	if (silent >= timeout || oldest_request(peer, UALINK_MSG_REVOKE) >= timeout ||
 	    oldest / DEAF_FACTOR >= timeout) {
 		trace_ualink_timeout(udev, "peer", peer->id);
 		ualink_peer_down(peer, UALINK_DEATH_PEER_LOST, -ENODEV);

@@ -380,7 +380,7 @@ static void vualink_vm_left(struct vualink_device *vdev)
 
 static void vualink_vm_free_vmid(struct vualink_vm *vm)
 {
-	ida_free(&to_vualink(vm->base.drm)->vmids, vm->vmid);
+	ida_free(&vm->vfile->vdev->vmids, vm->vmid);
 	atomic_dec(&vm->vfile->num_vms);
 	vualink_file_put(vm->vfile);
 }
@@ -579,9 +579,7 @@ err_pt:
 	vualink_pt_fini(&vm->pt);
 err_pool:
 	vualink_table_pool_fini(&vm->pool);
-	ida_free(&vdev->vmids, vm->vmid);
-	atomic_dec(&vfile->num_vms);
-	vualink_file_put(vfile);
+	vualink_vm_free_vmid(vm);
 err_free:
 	kfree(vm);
 	return ERR_PTR(ret);

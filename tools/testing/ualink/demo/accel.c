@@ -179,6 +179,32 @@ uint64_t accel_counter(struct accel *accel, const char *name, const char *key)
 	return value;
 }
 
+bool accel_idle(struct accel *accel, struct drm_ualink_device_info *info)
+{
+	accel_info(accel, info);
+	return !info->exports && !info->grants && !info->imports &&
+	       !info->exported_bytes && !info->npa_used &&
+	       !info->npa_quarantined && !accel_counter(accel, "state", "vram_pinned");
+}
+
+uint64_t accel_stale(struct accel *accel)
+{
+	return accel_counter(accel, "hw/hw_stats", "stale") -
+	       accel_counter(accel, "hw/hw_stats", "stale_flushed");
+}
+
+void accel_knob(const char *name, const char *rule)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/vualink/default0/%s", name);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, rule, strlen(rule)) < 0)
+		die_errno(path, errno);
+	close(fd);
+}
+
 int accel_tunable_write(struct accel *accel, const char *name, uint64_t value)
 {
 	char text[32];

@@ -53,6 +53,12 @@ int accel_debugfs_write(struct accel *accel, const char *name, const char *text)
 /* for files that act when they are read */
 /* 0 if there is no such counter */
 uint64_t accel_counter(struct accel *accel, const char *name, const char *key);
+/* Whether nothing of sharing is left, pinned memory included. */
+bool accel_idle(struct accel *accel, struct drm_ualink_device_info *info);
+/* Uses of TLB entries that were outdated, but for those before their flush. */
+uint64_t accel_stale(struct accel *accel);
+/* A knob of the fabric of the first pod that the module makes. */
+void accel_knob(const char *name, const char *rule);
 int accel_tunable_write(struct accel *accel, const char *name, uint64_t value);
 int accel_tunable_read(struct accel *accel, const char *name, uint64_t *value);
 

@@ -468,32 +468,18 @@ static const struct op {
 
 /* ---------------------------------------------------------------- balance */
 
-static bool idle(const struct drm_ualink_device_info *info)
-{
-	return !info->exports && !info->grants && !info->imports && !info->exported_bytes &&
-	       !info->npa_used && !info->npa_quarantined;
-}
-
 static void expect_idle(const char *op)
 {
 	struct drm_ualink_device_info info;
 	struct accel *all[] = { exporter, importer, sibling };
 
 	for (unsigned int i = 0; i < 3; i++) {
-		for (int tries = 0; tries < 500; tries++) {
-			accel_info(all[i], &info);
-			if (idle(&info))
-				break;
+		for (int tries = 0; tries < 500 && !accel_idle(all[i], &info); tries++)
 			usleep(10000);
-		}
-		if (!idle(&info))
+		if (!accel_idle(all[i], &info))
 			complain(op, i, "something is left, exports and imports",
 				 info.exports * 1000 + info.imports);
-		if (accel_counter(all[i], "state", "vram_pinned"))
-			complain(op, i, "memory is pinned",
-				 accel_counter(all[i], "state", "vram_pinned"));
-		if (accel_counter(all[i], "hw/hw_stats", "stale") !=
-		    accel_counter(all[i], "hw/hw_stats", "stale_flushed"))
+		if (accel_stale(all[i]))
 			complain(op, i, "an outdated TLB entry was used", 0);
 	}
 }

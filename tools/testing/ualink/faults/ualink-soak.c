@@ -42,7 +42,6 @@
 #define IMPORTS		6
 #define SIZE		KIB(8)
 #define VA_BASE		MIB(65536)
-#define FABRIC		"/sys/kernel/debug/vualink/%s/%s"
 
 enum moment { FREE, MAKING, PUBLISHED, REVOKING, REVOKED };
 
@@ -517,20 +516,6 @@ static void *life(void *data)
 
 /* ---------------------------------------------------------------- the weather */
 
-static const char *pod_name = "default0";
-
-static void knob(const char *name, const char *rule)
-{
-	char path[128];
-	int file;
-
-	snprintf(path, sizeof(path), FABRIC, pod_name, name);
-	file = open(path, O_WRONLY);
-	if (file < 0 || write(file, rule, strlen(rule)) < 0)
-		die_errno(path, errno);
-	close(file);
-}
-
 static void begin(unsigned int a)
 {
 	disturbing[a]++;
@@ -562,9 +547,9 @@ static void cut_one(struct thread *self)
 	snprintf(link, sizeof(link), "%u %u", base[a].info.id, base[b].info.id);
 	begin(a);
 	begin(b);
-	knob("cut", link);
+	accel_knob("cut", link);
 	usleep(1000 * (rnd(self) % 100));
-	knob("restore", link);
+	accel_knob("restore", link);
 	end(b);
 	end(a);
 }
@@ -578,9 +563,9 @@ static void lose_messages(struct thread *self)
 	snprintf(rule, sizeof(rule), "every=%u", 2 + (unsigned int)(rnd(self) % 20));
 	for (unsigned int a = 0; a < ACCELS; a++)
 		begin(a);
-	knob(name, rule);
+	accel_knob(name, rule);
 	usleep(1000 * (rnd(self) % 400));
-	knob(name, "off");
+	accel_knob(name, "off");
 	for (unsigned int a = 0; a < ACCELS; a++)
 		end(a);
 }
@@ -609,22 +594,14 @@ static void *weather(void *data)
 
 /* --------------------------------------------------------------------- main */
 
-static bool idle(struct accel *accel, struct drm_ualink_device_info *info)
-{
-	accel_info(accel, info);
-	return !info->exports && !info->grants && !info->imports && !info->exported_bytes &&
-	       !info->npa_used && !info->npa_quarantined &&
-	       !accel_counter(accel, "state", "vram_pinned");
-}
-
 static void expect_idle(struct thread *self)
 {
 	struct drm_ualink_device_info info;
 
 	for (unsigned int a = 0; a < ACCELS; a++) {
-		for (int tries = 0; tries < 1000 && !idle(&base[a], &info); tries++)
+		for (int tries = 0; tries < 1000 && !accel_idle(&base[a], &info); tries++)
 			usleep(10000);
-		if (!idle(&base[a], &info))
+		if (!accel_idle(&base[a], &info))
 			mismatch(self, "accelerator %u keeps %" PRIu64 " exports, %" PRIu64
 				 " grants, %" PRIu64 " imports, %" PRIu64 " bytes of NPA", a,
 				 (uint64_t)info.exports, (uint64_t)info.grants,
@@ -637,8 +614,7 @@ static uint64_t stale(void)
 	uint64_t n = 0;
 
 	for (unsigned int a = 0; a < ACCELS; a++)
-		n += accel_counter(&base[a], "hw/hw_stats", "stale") -
-		     accel_counter(&base[a], "hw/hw_stats", "stale_flushed");
+		n += accel_stale(&base[a]);
 	return n;
 }
 

@@ -36,7 +36,6 @@
 #define MAX_IMPORTERS	64
 #define MANY		10000u
 #define KILLS		20
-#define FABRIC		"/sys/kernel/debug/vualink/default0/%s"
 
 static struct accel *accels;
 static unsigned int importers;
@@ -55,24 +54,12 @@ static void print(const char *key, double value)
 	fflush(stdout);
 }
 
-static void knob(const char *name, const char *rule)
-{
-	char path[128];
-	int file;
-
-	snprintf(path, sizeof(path), FABRIC, name);
-	file = open(path, O_WRONLY);
-	if (file < 0 || write(file, rule, strlen(rule)) < 0)
-		die_errno(path, errno);
-	close(file);
-}
-
 static void knob_id(const char *name, const struct accel *accel)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", accel->info.id);
-	knob(name, text);
+	accel_knob(name, text);
 }
 
 static void settle(void)
@@ -168,10 +155,10 @@ static void time_revoke(void)
 	/* The first one makes the sessions. */
 	revoke_with_mute(&others, &all);
 	snprintf(rule, sizeof(rule), "ms=%u", DELAY_MS);
-	knob("delay", rule);
+	accel_knob("delay", rule);
 	rtt = round_trip();
 	revoke_with_mute(&others, &all);
-	knob("delay", "off");
+	accel_knob("delay", "off");
 	print("revoke_importers", importers);
 	print("revoke_63_of_64_rtt", others / rtt);
 	print("revoke_one_mute_ms", all);

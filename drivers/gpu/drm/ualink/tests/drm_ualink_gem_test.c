@@ -255,7 +255,7 @@ static struct drm_gem_object *test_prime_import(struct drm_device *drm, struct d
 
 DEFINE_DRM_GEM_FOPS(test_fops);
 
-const struct drm_driver gem_test_driver = {
+static const struct drm_driver gem_test_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_RENDER,
 	DRM_UALINK_DRIVER_OPS,
 	.gem_prime_import = test_prime_import,
@@ -442,6 +442,19 @@ void gem_test_expect_idle(struct kunit *test, struct gem_test_device *dev)
 	KUNIT_EXPECT_EQ(test, gem_test_info(dev).exports, 0);
 }
 
+/* A device of the mock driver that has no UALink yet. */
+struct gem_test_device *gem_test_alloc(struct kunit *test, struct device *parent)
+{
+	struct gem_test_device *dev;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, parent);
+	dev = drm_kunit_helper_alloc_drm_device_with_driver(test, parent, struct gem_test_device,
+							    drm,
+							    &gem_test_driver);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dev);
+	return dev;
+}
+
 static const char * const test_names[TEST_DEVICES] = { "ualink-kunit-0", "ualink-kunit-1" };
 
 static void init_device(struct kunit *test, struct gem_test_fabric *fabric, int index)
@@ -463,11 +476,7 @@ static void init_device(struct kunit *test, struct gem_test_fabric *fabric, int 
 	struct gem_test_device *dev;
 	int i;
 
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, parent);
-	dev = drm_kunit_helper_alloc_drm_device_with_driver(test, parent, struct gem_test_device,
-							    drm,
-							    &gem_test_driver);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dev);
+	dev = gem_test_alloc(test, parent);
 	dev->fabric = fabric;
 	dev->index = index;
 	for (i = 0; i < TEST_DEVICES; i++)

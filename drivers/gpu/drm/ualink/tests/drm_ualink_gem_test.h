@@ -58,7 +58,7 @@ struct gem_test_fabric {
 
 extern const u32 gem_test_ids[TEST_DEVICES];
 extern const struct drm_ualink_funcs gem_test_funcs;
-extern const struct drm_driver gem_test_driver;
+struct gem_test_device *gem_test_alloc(struct kunit *test, struct device *parent);
 
 int gem_test_init(struct kunit *test);
 void gem_test_exit(struct kunit *test);

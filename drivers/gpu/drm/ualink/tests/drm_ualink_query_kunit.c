@@ -97,11 +97,7 @@ static void gem_without(struct kunit *test)
 	struct file *filp;
 	int i;
 
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, parent);
-	dev = drm_kunit_helper_alloc_drm_device_with_driver(test, parent, struct gem_test_device,
-							    drm,
-							    &gem_test_driver);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dev);
+	dev = gem_test_alloc(test, parent);
 	filp = mock_drm_getfile(dev->drm.primary, O_RDWR);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, filp);
 

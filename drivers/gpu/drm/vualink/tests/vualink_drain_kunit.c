@@ -102,6 +102,18 @@ static void flush_drains(struct fix_gpu *gpu, enum vualink_flush_kind kind)
 	KUNIT_EXPECT_EQ(test, 0, flush->ret);
 }
 
+/* The write to @page that was held is done, and the next one of the job faults. */
+static void expect_drained(struct fix_gpu *owner, u64 page, struct fix_gpu *gpu, u64 seqno,
+			   enum vualink_hw_fault_reason reason)
+{
+	struct kunit *test = owner->test;
+
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x66, SZ_4K));
+	memset(fix_vram(owner, page), 0x77, SZ_4K);
+	fix_expect_fault(fix_wait(gpu, seqno), reason, VA + SZ_4K, true);
+	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
+}
+
 static void drain_vm_flush(struct kunit *test)
 {
 	struct fix_gpu *gpu = fix_gpu(test, fix_fabric(test), 0, FIX_VRAM);
@@ -113,12 +125,7 @@ static void drain_vm_flush(struct kunit *test)
 	fix_map(gpu, 1, VA, 0, 0);
 	fix_map(gpu, 1, VA + SZ_4K, 0, 0);
 	flush_drains(gpu, VUALINK_FLUSH_VM);
-	/* The access under way is over, and nothing writes any more. */
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0x66, SZ_4K));
-	memset(fix_vram(gpu, page), 0x77, SZ_4K);
-	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_VA,
-			 VA + SZ_4K, true);
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(gpu, page), 0x77, SZ_4K));
+	expect_drained(gpu, page, gpu, seqno, VUALINK_HW_FAULT_VA);
 }
 
 static void drain_vm_flush_remote(struct kunit *test)
@@ -133,11 +140,7 @@ static void drain_vm_flush_remote(struct kunit *test)
 	fix_map(gpu, 1, VA, 0, 0);
 	fix_map(gpu, 1, VA + SZ_4K, 0, 0);
 	flush_drains(gpu, VUALINK_FLUSH_VM);
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x66, SZ_4K));
-	memset(fix_vram(owner, page), 0x77, SZ_4K);
-	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_VA,
-			 VA + SZ_4K, true);
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
+	expect_drained(owner, page, gpu, seqno, VUALINK_HW_FAULT_VA);
 }
 
 static void drain_npa_flush(struct kunit *test)
@@ -152,11 +155,7 @@ static void drain_npa_flush(struct kunit *test)
 	fix_map_npa(owner, VA, 0, 0);
 	fix_map_npa(owner, VA + SZ_4K, 0, 0);
 	flush_drains(owner, VUALINK_FLUSH_NPA);
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x66, SZ_4K));
-	memset(fix_vram(owner, page), 0x77, SZ_4K);
-	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_NPA,
-			 VA + SZ_4K, true);
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
+	expect_drained(owner, page, gpu, seqno, VUALINK_HW_FAULT_NPA);
 }
 
 /* A walk that began before the flush leaves nothing in the TLB. */
@@ -187,11 +186,7 @@ static void drain_gate(struct kunit *test)
 	fix_share(owner, VA + SZ_4K, page, gpu, VA + SZ_4K);
 	seqno = held_fill(gpu, 2);
 	flush_drains(owner, VUALINK_FLUSH_GATE);
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x66, SZ_4K));
-	memset(fix_vram(owner, page), 0x77, SZ_4K);
-	fix_expect_fault(fix_wait(gpu, seqno), VUALINK_HW_FAULT_GATE,
-			 VA + SZ_4K, true);
-	KUNIT_EXPECT_TRUE(test, fix_all(fix_vram(owner, page), 0x77, SZ_4K));
+	expect_drained(owner, page, gpu, seqno, VUALINK_HW_FAULT_GATE);
 }
 
 static struct kunit_case vualink_drain_cases[] = {
