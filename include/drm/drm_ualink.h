@@ -163,6 +163,7 @@ void drm_ualink_import_put(void *priv);
 int drm_ualink_import_invalidate(struct ualink_device *udev, void *priv, bool force);
 int drm_ualink_import_flush(struct ualink_device *udev);
 void drm_ualink_import_dead(struct ualink_device *udev, void *priv, enum ualink_death why);
+void drm_ualink_imports_died(struct ualink_device *udev);
 
 /**
  * define DRM_UALINK_OPS - members of &struct ualink_ops that the helpers implement
@@ -177,7 +178,8 @@ void drm_ualink_import_dead(struct ualink_device *udev, void *priv, enum ualink_
 	.import_put		= drm_ualink_import_put, \
 	.import_invalidate	= drm_ualink_import_invalidate, \
 	.import_flush		= drm_ualink_import_flush, \
-	.import_dead		= drm_ualink_import_dead
+	.import_dead		= drm_ualink_import_dead,		\
+	.imports_died		= drm_ualink_imports_died
 
 /* What &struct drm_driver takes from the helpers. */
 int drm_ualink_gem_export(struct drm_device *drm, struct drm_file *file,

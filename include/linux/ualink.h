@@ -217,11 +217,19 @@ struct ualink_ops {
 	int (*import_flush)(struct ualink_device *udev);
 
 	/**
-	 * @import_dead: an import has died; tell those who use it
+	 * @import_dead: an import has died; note it for those who use it
 	 *
 	 * Process context, once for each import that dies while bound.
 	 */
 	void (*import_dead)(struct ualink_device *udev, void *priv, enum ualink_death why);
+
+	/**
+	 * @imports_died: tell those who use what died since the last call
+	 *
+	 * Process context, after one or many calls of @import_dead: what costs as
+	 * much for one as for many, to wake somebody, belongs here.
+	 */
+	void (*imports_died)(struct ualink_device *udev);
 };
 
 /**

@@ -34,7 +34,7 @@ static void send_armed(struct drm_ualink_file *ufile)
 
 	ufile->armed = NULL;
 	ufile->owed = false;
-	armed->event.deaths = ufile->deaths;
+	armed->event.deaths = ufile->told;
 	drm_send_event_locked(ufile->ual->drm, &armed->base);
 }
 
@@ -86,18 +86,19 @@ int drm_ualink_event_arm(struct drm_ualink_file *ufile)
 	return ret;
 }
 
-/* Tells that an import of the file has died. */
-void drm_ualink_event_death(struct drm_ualink_file *ufile)
+/* Tells that @deaths imports of the file have died up to now. */
+static void send_deaths(struct drm_ualink_file *ufile, u64 deaths)
 {
 	struct drm_device *drm = ufile->ual->drm;
 	struct drm_ualink_pending *unread;
 	bool owed;
 
 	spin_lock_irq(&drm->event_lock);
-	ufile->deaths++;
+	/* Another may have come first with a later count. */
+	ufile->told = max(ufile->told, deaths);
 	unread = ufile->file ? find_unread(ufile->file) : NULL;
 	if (unread)
-		unread->event.deaths = ufile->deaths;
+		unread->event.deaths = ufile->told;
 	else if (ufile->armed)
 		send_armed(ufile);
 	else
@@ -108,6 +109,33 @@ void drm_ualink_event_death(struct drm_ualink_file *ufile)
 	/* Should it fail, the file's next query tries again. */
 	if (owed)
 		drm_ualink_event_arm(ufile);
+}
+
+/* The next file that has deaths to tell, with the reference of the list, or NULL. */
+static struct drm_ualink_file *next_to_tell(struct drm_ualink *ual, u64 *deaths)
+{
+	struct drm_ualink_file *ufile;
+
+	spin_lock(&ual->lock);
+	ufile = list_first_entry_or_null(&ual->tell, struct drm_ualink_file, tell_link);
+	if (ufile) {
+		list_del_init(&ufile->tell_link);
+		*deaths = ufile->deaths;
+	}
+	spin_unlock(&ual->lock);
+	return ufile;
+}
+
+/* Tells all files whose imports have died since they were told last. */
+void drm_ualink_events_send(struct drm_ualink *ual)
+{
+	struct drm_ualink_file *ufile;
+	u64 deaths;
+
+	while ((ufile = next_to_tell(ual, &deaths))) {
+		send_deaths(ufile, deaths);
+		drm_ualink_file_put(ufile);
+	}
 }
 
 /*

@@ -53,6 +53,7 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 	ufile->ual = ual;
 	ufile->file = file;
 	ufile->records = RB_ROOT;
+	INIT_LIST_HEAD(&ufile->tell_link);
 
 	/* Pairs with smp_load_acquire() in drm_ualink_file_find(). */
 	old = cmpxchg(&file->ualink, NULL, ufile);
@@ -141,9 +142,8 @@ void drm_ualink_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	spin_lock(&ufile->ual->lock);
 	exported = ufile->exported;
 	live = ufile->nr_live;
+	deaths = ufile->deaths;
 	spin_unlock(&ufile->ual->lock);
-	/* A count that only grows: any value it had meanwhile will do. */
-	deaths = data_race(ufile->deaths);
 
 	drm_fdinfo_print_size(p, "drm", "exported", "ualink", exported);
 	drm_printf(p, "drm-ualink-imports:\t%u\n", live);

@@ -393,6 +393,9 @@ static int zap_locked(struct drm_gem_object *obj, struct drm_exec *exec, bool fo
 	return imported->base.ual->funcs->zap(obj, exec, force);
 }
 
+/* Room for the object and some address spaces of a driver that locks those; it grows. */
+#define ZAP_OBJECTS	8
+
 /*
  * Takes one object, an alias or not, out of the page tables of its device. That
  * is all: nobody got an address of it but through drm_ualink_gem_window(), so that
@@ -404,7 +407,7 @@ static int zap_object(struct drm_gem_object *obj, bool force)
 	int ret;
 
 	/* An address space may well have the object mapped more than once. */
-	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES, 0);
+	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES, ZAP_OBJECTS);
 	drm_exec_until_all_locked(&exec) {
 		ret = zap_locked(obj, &exec, force);
 		drm_exec_retry_on_contention(&exec);
@@ -494,3 +497,15 @@ void drm_ualink_import_dead(struct ualink_device *udev, void *priv, enum ualink_
 	drm_ualink_records_died(gem_to_imported(priv), why);
 }
 EXPORT_SYMBOL_GPL(drm_ualink_import_dead);
+
+/**
+ * drm_ualink_imports_died - implementation of &ualink_ops.imports_died
+ * @udev: the accelerator
+ */
+void drm_ualink_imports_died(struct ualink_device *udev)
+{
+	struct drm_device *drm = ualink_device_priv(udev);
+
+	drm_ualink_events_send(drm->ualink);
+}
+EXPORT_SYMBOL_GPL(drm_ualink_imports_died);

@@ -41,6 +41,8 @@ struct drm_ualink {
 	/* Objects that were unbound from their import, and who waits for the next one */
 	atomic_t unbinds;
 	wait_queue_head_t unbind_wait;
+	/* &drm_ualink_file.tell_link of those with deaths to tell, each a reference; under @lock */
+	struct list_head tell;
 	/* Protects what says so; see DOC: Locking */
 	spinlock_t lock;
 };
@@ -118,7 +120,7 @@ struct drm_ualink_imported {
  * struct drm_ualink_file - the helpers' state of a file, &drm_file.ualink
  */
 struct drm_ualink_file {
-	/* One for the drm_file, one for each export that it pays for */
+	/* One for the drm_file, one for each export that it pays for, one in &drm_ualink.tell */
 	struct kref ref;
 	/* Immutable; holds a reference */
 	struct drm_ualink *ual;
@@ -134,8 +136,11 @@ struct drm_ualink_file {
 	u64 last_order;
 	/* The reserved event, or NULL; under &drm_device.event_lock */
 	struct drm_ualink_pending *armed;
-	/* Imports that died; under &drm_device.event_lock */
+	/* Imports that died; under &drm_ualink.lock */
 	u64 deaths;
+	struct list_head tell_link;
+	/* What events have said of them, or will; under &drm_device.event_lock */
+	u64 told;
 	/* There was no event for the last of them; under &drm_device.event_lock */
 	bool owed;
 };
@@ -196,7 +201,7 @@ void drm_ualink_records_released(struct drm_ualink_imported *imported);
 
 /* drm_ualink_event.c */
 int drm_ualink_event_arm(struct drm_ualink_file *ufile);
-void drm_ualink_event_death(struct drm_ualink_file *ufile);
+void drm_ualink_events_send(struct drm_ualink *ual);
 void drm_ualink_event_close(struct drm_ualink_file *ufile);
 
 static inline struct drm_ualink_exported *to_exported(struct drm_ualink_object *uobj)

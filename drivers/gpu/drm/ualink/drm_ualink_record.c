@@ -103,6 +103,16 @@ static void remove_record(struct drm_ualink_record *record)
 	}
 }
 
+/* The file has a death to tell: drm_ualink_events_send() will. */
+static void note_death(struct drm_ualink_file *ufile)
+{
+	ufile->deaths++;
+	if (list_empty(&ufile->tell_link)) {
+		drm_ualink_file_get(ufile);
+		list_add_tail(&ufile->tell_link, &ufile->ual->tell);
+	}
+}
+
 /* To the end of the dead. */
 static void bury_record(struct drm_ualink_record *record, enum ualink_death why)
 {
@@ -114,6 +124,7 @@ static void bury_record(struct drm_ualink_record *record, enum ualink_death why)
 	record->order = ++ufile->last_order;
 	rb_add(&record->file_node, &ufile->records, file_less);
 	ufile->nr_dead++;
+	note_death(ufile);
 }
 
 /* Takes the oldest dead one out if there are too many. */
@@ -192,37 +203,30 @@ u32 drm_ualink_records_copy(struct drm_ualink_file *ufile, u64 *cursor,
 	return i;
 }
 
-/* Moves a record of the object to the dead of its file; returns that with a reference, or NULL. */
-static struct drm_ualink_file *bury_one(struct drm_ualink_imported *imported,
-					enum ualink_death why)
+/* Moves a record of the object to the dead of its file; false if there is none. */
+static bool bury_one(struct drm_ualink_imported *imported, enum ualink_death why)
 {
 	struct drm_ualink *ual = imported->base.ual;
 	struct drm_ualink_record *record, *old = NULL;
-	struct drm_ualink_file *ufile = NULL;
 
 	spin_lock(&ual->lock);
 	imported->death = why;
 	record = object_to_record(rb_first(&imported->records));
 	if (record) {
 		bury_record(record, why);
-		ufile = drm_ualink_file_get(record->ufile);
-		old = trim_dead(ufile);
+		old = trim_dead(record->ufile);
 	}
 	spin_unlock(&ual->lock);
 
 	kfree(old);
-	return ufile;
+	return record;
 }
 
-/* Tells all files that imported the object. */
+/* All files that imported the object have lost it. */
 void drm_ualink_records_died(struct drm_ualink_imported *imported, enum ualink_death why)
 {
-	struct drm_ualink_file *ufile;
-
-	while ((ufile = bury_one(imported, why))) {
-		drm_ualink_event_death(ufile);
-		drm_ualink_file_put(ufile);
-	}
+	while (bury_one(imported, why))
+		;
 }
 
 static struct drm_ualink_record *pop_of_object(struct drm_ualink_imported *imported)

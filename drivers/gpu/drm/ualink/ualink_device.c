@@ -62,7 +62,6 @@ static void device_set_state(struct ualink_device *udev, enum ualink_device_stat
 
 	/* Pairs with READ_ONCE() in ualink_device_active(). */
 	WRITE_ONCE(udev->state, state);
-	wake_up_all(&udev->wait);
 }
 
 void ualink_device_set_wedged(struct ualink_device *udev)
@@ -73,7 +72,7 @@ void ualink_device_set_wedged(struct ualink_device *udev)
 		return;
 	udev->wedged = true;
 	dev_err(udev->dev, "ualink: translations cannot be flushed, a reset is needed\n");
-	wake_up_all(&udev->wait);
+	ualink_device_changed(udev);
 }
 
 /* Why nothing can be exported or imported now; 0 when it can. */

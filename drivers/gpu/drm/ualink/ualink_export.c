@@ -81,7 +81,7 @@ void ualink_export_set_state(struct ualink_export *exp, enum ualink_export_state
 				(exp->state == UALINK_EXPORT_QUARANTINED);
 	/* Pairs with smp_load_acquire() in export_released(). */
 	store_release_wake_up(&exp->state, state);
-	wake_up_all(&udev->wait);
+	ualink_device_changed(udev);
 }
 
 struct ualink_export *ualink_export_by_tag(struct ualink_device *udev, u64 tag)
@@ -162,7 +162,7 @@ static void export_uncharge(struct ualink_device *udev, u64 size)
 
 	udev->exported_bytes -= size;
 	udev->nr_exports--;
-	wake_up_all(&udev->wait);
+	ualink_device_changed(udev);
 }
 
 /* Gives the export its handle. Nothing after this can fail. */

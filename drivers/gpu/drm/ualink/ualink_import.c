@@ -32,11 +32,11 @@
  * with a grant of its own.
  */
 
+/* Does not shrink: when very many die at once, each of them would ask for it. */
 static const struct rhashtable_params import_params = {
 	.head_offset = offsetof(struct ualink_import, node),
 	.key_offset = offsetof(struct ualink_import, handle.tag),
 	.key_len = sizeof(u64),
-	.automatic_shrinking = true,
 };
 
 int ualink_import_table_init(struct ualink_device *udev)
@@ -94,7 +94,7 @@ void ualink_import_finish(struct ualink_import *imp)
 	rhltable_remove(&udev->imports, &imp->node, import_params);
 	list_del_init(&imp->peer_link);
 	udev->nr_import_records--;
-	wake_up_all(&udev->wait);
+	ualink_device_changed(udev);
 	kref_put(&imp->ref, import_free);
 }
 

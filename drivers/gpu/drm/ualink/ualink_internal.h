@@ -140,6 +140,15 @@ static inline unsigned long ualink_tunable_jiffies(struct ualink_device *udev,
 	return msecs_to_jiffies(ualink_tunable(udev, which));
 }
 
+/* Something has changed that who stops the device may wait for; nobody else waits. */
+static inline void ualink_device_changed(struct ualink_device *udev)
+{
+	lockdep_assert_held(&udev->lock);
+
+	if (udev->state == UALINK_DEVICE_STOPPING)
+		wake_up_all(&udev->wait);
+}
+
 /* Queues @work; a call without a delay overtakes one with. */
 static inline void ualink_kick(struct workqueue_struct *wq, struct delayed_work *work,
 			       unsigned long delay)

@@ -145,8 +145,11 @@ static bool invalidate_all(struct ualink_peer *peer)
 	return !list_empty(&peer->flushing);
 }
 
-/* Reports a death to the client and to the exporter. Drops the lock meanwhile. */
-static void bury(struct ualink_import *imp)
+/*
+ * Reports a death to the client, if it has an object, and to the exporter. Drops the
+ * lock meanwhile. True if the client was told.
+ */
+static bool bury(struct ualink_import *imp)
 {
 	struct ualink_device *udev = imp->udev;
 	struct ualink_peer *peer = imp->peer;
@@ -161,20 +164,30 @@ static void bury(struct ualink_import *imp)
 	if (request && !ualink_import_tag_dying(udev, tag))
 		ack_revoke(peer, tag, grant, request);
 	if (!priv)
-		return;
+		return false;
 
 	spin_unlock(&udev->lock);
 	udev->ops->import_dead(udev, priv, death);
 	udev->ops->import_put(priv);
 	spin_lock(&udev->lock);
+	return true;
 }
 
 static void bury_flushed(struct ualink_peer *peer)
 {
+	struct ualink_device *udev = peer->udev;
+	bool told = false;
+
 	while (!list_empty(&peer->flushing)) {
-		bury(list_first_entry(&peer->flushing, struct ualink_import, peer_link));
-		cond_resched_lock(&peer->udev->lock);
+		told |= bury(list_first_entry(&peer->flushing, struct ualink_import, peer_link));
+		cond_resched_lock(&udev->lock);
 	}
+	if (!told)
+		return;
+
+	spin_unlock(&udev->lock);
+	udev->ops->imports_died(udev);
+	spin_lock(&udev->lock);
 }
 
 /* Empties the TLBs; false if that has to be tried again. Drops the lock meanwhile. */

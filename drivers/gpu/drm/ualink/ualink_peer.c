@@ -244,8 +244,8 @@ void ualink_peer_slow_work(struct work_struct *work)
 		ualink_greeting_cleaned(peer);
 	if (peer->greeting == UALINK_GREETING_OPENING)
 		open_gate(peer);
+	ualink_device_changed(udev);
 	spin_unlock(&udev->lock);
-	wake_up_all(&udev->wait);
 }
 
 /* Memory of our own is imported through the same messages, but they take no wire. */

@@ -433,7 +433,7 @@ struct ualink_device {
 	u64 nr_import_records;	/* not DEAD */
 	u64 exported_bytes;
 
-	/* Woken when an export, an import or the number of any changes */
+	/* Who stops the device; woken by ualink_device_changed() */
 	wait_queue_head_t wait;
 	/* Sending, receiving, timers: WQ_MEM_RECLAIM */
 	struct workqueue_struct *wq;

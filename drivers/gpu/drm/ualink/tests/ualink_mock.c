@@ -264,6 +264,17 @@ static void op_import_dead(struct ualink_device *udev, void *priv, enum ualink_d
 	if (obj->deaths++)
 		ualink_mock_violation(node, "import_dead twice");
 	obj->why = why;
+	node->untold++;
+}
+
+static void op_imports_died(struct ualink_device *udev)
+{
+	struct ualink_mock *node = ualink_device_priv(udev);
+
+	op_enter(node, UALINK_MOCK_DIED);
+
+	guard(spinlock)(&node->pod->lock);
+	node->untold = 0;
 }
 
 static const struct ualink_ops mock_ops = {
@@ -279,6 +290,7 @@ static const struct ualink_ops mock_ops = {
 	.import_invalidate = op_import_invalidate,
 	.import_flush = op_import_flush,
 	.import_dead = op_import_dead,
+	.imports_died = op_imports_died,
 };
 
 /* Both ends of the range of ids, so that any two neighbors are in different order. */
@@ -440,6 +452,7 @@ static void node_unregister(struct ualink_mock *node)
 			ualink_mock_violation(node, "memory was never released");
 	spin_unlock(&pod->lock);
 	ualink_mock_expect_clean(node);
+	KUNIT_EXPECT_EQ(pod->test, node->untold, 0);
 	ualink_device_put(node->udev);
 }
 

@@ -85,6 +85,7 @@ enum ualink_mock_op {
 	UALINK_MOCK_INVALIDATE,
 	UALINK_MOCK_IMPORT_FLUSH,
 	UALINK_MOCK_DEAD,
+	UALINK_MOCK_DIED,
 	UALINK_MOCK_OPS,
 };
 
@@ -131,6 +132,8 @@ struct ualink_mock {
 	bool deaf;
 	bool quiet;
 	bool gone;
+	/* Deaths since the last imports_died */
+	unsigned int untold;
 	/* what the latest import_flush gave */
 	bool import_flush_failed;
 	struct ualink_mock_op_state ops[UALINK_MOCK_OPS];
