@@ -148,6 +148,7 @@ static void drm_ualink_release(struct drm_device *drm, void *data)
 	struct drm_ualink *ual = drm->ualink;
 
 	drm_ualink_unplug(drm);
+	ualink_refs_exit(&ual->refs);
 	drm->ualink = NULL;
 	drm_ualink_put(ual);
 }
@@ -204,6 +205,7 @@ int drm_ualink_init(struct drm_device *drm, const struct drm_ualink_funcs *funcs
 		return -ENOMEM;
 
 	kref_init(&ual->ref);
+	ualink_refs_init(&ual->refs, "drm_ualink");
 	ual->drm = drm;
 	ual->funcs = funcs;
 	ual->caps = *caps;
@@ -293,6 +295,7 @@ void drm_ualink_object_init(struct drm_ualink_object *uobj, struct drm_ualink *u
 			    struct drm_gem_object *obj, bool imported)
 {
 	kref_get(&ual->ref);	/* Put in drm_ualink_object_fini() */
+	ualink_ref_add(&ual->refs, &uobj->ual_ref);
 	mutex_init(&uobj->mutex);
 	uobj->ual = ual;
 	uobj->obj = obj;
@@ -302,6 +305,7 @@ void drm_ualink_object_init(struct drm_ualink_object *uobj, struct drm_ualink *u
 void drm_ualink_object_fini(struct drm_ualink_object *uobj)
 {
 	mutex_destroy(&uobj->mutex);
+	ualink_ref_del(&uobj->ual->refs, &uobj->ual_ref);
 	drm_ualink_put(uobj->ual);
 }
 

@@ -13,6 +13,7 @@ static void file_free(struct kref *ref)
 {
 	struct drm_ualink_file *ufile = container_of(ref, struct drm_ualink_file, ref);
 
+	ualink_ref_del(&ufile->ual->refs, &ufile->ual_ref);
 	drm_ualink_put(ufile->ual);
 	kfree(ufile);
 }
@@ -49,6 +50,7 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 		return NULL;
 
 	kref_get(&ual->ref);	/* Put in file_free() */
+	ualink_ref_add(&ual->refs, &ufile->ual_ref);
 	kref_init(&ufile->ref);
 	ufile->ual = ual;
 	ufile->file = file;

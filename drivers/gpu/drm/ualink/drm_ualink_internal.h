@@ -15,6 +15,8 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_ualink.h>
 
+#include "ualink_refs.h"
+
 /* Dead imports that a file can ask about; older ones are forgotten. */
 #define DRM_UALINK_MAX_DEAD	1024
 
@@ -24,6 +26,8 @@
 struct drm_ualink {
 	/* One for the device, one for each drm_ualink_object and drm_ualink_file */
 	struct kref ref;
+	/* Of objects and files, which the device outlives */
+	struct ualink_refs refs;
 	/* Immutable; not to be followed by what can outlive the device */
 	struct drm_device *drm;
 	/* Immutable */
@@ -55,6 +59,7 @@ struct drm_ualink {
 struct drm_ualink_object {
 	/* Immutable; holds a reference */
 	struct drm_ualink *ual;
+	struct ualink_ref ual_ref;
 	/* Immutable: the object that this belongs to */
 	struct drm_gem_object *obj;
 	/* Immutable */
@@ -124,6 +129,7 @@ struct drm_ualink_file {
 	struct kref ref;
 	/* Immutable; holds a reference */
 	struct drm_ualink *ual;
+	struct ualink_ref ual_ref;
 	/* NULL once it is closed; under &drm_device.event_lock */
 	struct drm_file *file;
 	/* Bytes that it pays for; under &drm_ualink.lock */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "ualink_internal.h"
@@ -156,6 +157,7 @@ static struct ualink_device *device_alloc(const struct ualink_device_params *par
 	mutex_init(&udev->state_mutex);
 	init_waitqueue_head(&udev->wait);
 	xa_init(&udev->peers);
+	ualink_refs_init(&udev->refs, "ualink_device");
 	INIT_DELAYED_WORK(&udev->unknown_work, unknown_work);
 	INIT_WORK(&udev->release_work, ualink_device_release_work);
 	return udev;
@@ -221,6 +223,22 @@ static void device_free(struct ualink_device *udev)
 	kvfree(udev);
 }
 
+/* Teaches lockdep the order of DOC: Locking, and that to stop a device may allocate. */
+static void device_prime_lockdep(struct ualink_device *udev)
+{
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+
+	mutex_lock(&udev->state_mutex);
+	fs_reclaim_acquire(GFP_KERNEL);
+	spin_lock(&udev->lock);
+	spin_lock(&udev->npa.lock);
+	spin_unlock(&udev->npa.lock);
+	spin_unlock(&udev->lock);
+	fs_reclaim_release(GFP_KERNEL);
+	mutex_unlock(&udev->state_mutex);
+}
+
 static int device_init(struct ualink_device *udev, const struct ualink_device_params *params)
 {
 	int ret;
@@ -234,6 +252,7 @@ static int device_init(struct ualink_device *udev, const struct ualink_device_pa
 	ret = device_init_tables(udev);
 	if (ret)
 		goto err_queues;
+	device_prime_lockdep(udev);
 	return 0;
 
 err_queues:
@@ -265,6 +284,7 @@ struct ualink_device *ualink_device_create(const struct ualink_device_params *pa
 		return ERR_PTR(-ENOMEM);
 	ret = device_init(udev, params);
 	if (ret) {
+		ualink_refs_exit(&udev->refs);
 		device_free(udev);
 		return ERR_PTR(ret);
 	}
@@ -273,6 +293,7 @@ struct ualink_device *ualink_device_create(const struct ualink_device_params *pa
 				   "ualink");
 	if (ret) {
 		ualink_cache_fini(udev);
+		ualink_refs_exit(&udev->refs);
 		kobject_put(&udev->kobj);
 		return ERR_PTR(ret);
 	}
@@ -303,9 +324,13 @@ void ualink_device_release(struct kobject *kobj)
 /**
  * ualink_device_put - gives the reference of ualink_device_create() back
  * @udev: the device, unregistered
+ *
+ * All exports and imports have been put before. With CONFIG_UALINK_DEBUG_REFS those
+ * that have not are named in the log.
  */
 void ualink_device_put(struct ualink_device *udev)
 {
+	ualink_refs_exit(&udev->refs);
 	kobject_put(&udev->kobj);
 }
 EXPORT_SYMBOL_GPL(ualink_device_put);

@@ -106,6 +106,7 @@ static void export_free(struct kref *ref)
 	struct ualink_device *udev = exp->udev;
 
 	bitmap_free(exp->allow);
+	ualink_ref_del(&udev->refs, &exp->udev_ref);
 	kmem_cache_free(export_cache, exp);
 	kobject_put(&udev->kobj);
 }
@@ -119,6 +120,7 @@ static struct ualink_export *export_alloc(struct ualink_device *udev,
 	if (!exp)
 		return NULL;
 	kobject_get(&udev->kobj);
+	ualink_ref_add(&udev->refs, &exp->udev_ref);
 	exp->udev = udev;
 	exp->priv = params->priv;
 	exp->read_only = params->read_only;

@@ -78,6 +78,7 @@ static void import_free(struct kref *ref)
 {
 	struct ualink_import *imp = container_of(ref, struct ualink_import, ref);
 
+	ualink_ref_del(&imp->udev->refs, &imp->udev_ref);
 	kobject_put(&imp->udev->kobj);
 	kfree_rcu(imp, rcu);
 }
@@ -136,6 +137,7 @@ static struct ualink_import *import_create(struct ualink_device *udev,
 	if (!imp)
 		return NULL;
 	kobject_get(&udev->kobj);
+	ualink_ref_add(&udev->refs, &imp->udev_ref);
 	imp->udev = udev;
 	imp->peer = peer;
 	imp->handle = *handle;
@@ -305,11 +307,15 @@ retry:
 /* Waits for the answer; the reason why there is none, or 0. */
 static int import_wait(struct ualink_import *imp, ktime_t deadline)
 {
-	s64 ms = clamp(ktime_ms_delta(deadline, ktime_get()), 0, WAIT_MAX_MS) + 1;
 	long left;
+	s64 ms;
 
-	left = wait_for_completion_interruptible_timeout(&imp->answered,
-							 msecs_to_jiffies(ms) + 1);
+	/* A busy machine makes up for lost ticks, and jiffies are too fast then. */
+	do {
+		ms = clamp(ktime_ms_delta(deadline, ktime_get()), 0, WAIT_MAX_MS) + 1;
+		left = wait_for_completion_interruptible_timeout(&imp->answered,
+								 msecs_to_jiffies(ms) + 1);
+	} while (!left && ms < WAIT_MAX_MS && ktime_before(ktime_get(), deadline));
 	/* Who is interrupted all the time would otherwise never come to its end. */
 	if (left < 0)
 		return ktime_before(ktime_get(), deadline) ? -ERESTARTSYS : -ETIMEDOUT;

@@ -15,6 +15,7 @@
 #include <linux/xarray.h>
 
 #include "ualink_npa.h"
+#include "ualink_refs.h"
 #include "ualink_wire.h"
 
 /**
@@ -114,6 +115,8 @@ struct ualink_export {
 	unsigned long *allow;
 	/* One for the core until DEAD, one for the maker, one for each ualink_export_get() */
 	struct kref ref;
+	/* To @udev */
+	struct ualink_ref udev_ref;
 	/* Length of @grants; under lock */
 	u32 nr_grants;
 	/* Immutable */
@@ -196,6 +199,8 @@ struct ualink_import {
 	struct rcu_head rcu;
 	/* Frees the structure at 0; the core holds one until DEAD, each user one */
 	struct kref ref;
+	/* To @udev */
+	struct ualink_ref udev_ref;
 	/* Users: each ualink_import_get() but for its put; under lock */
 	u32 users;
 	/* Errno for those who wait while PENDING; under lock */
@@ -377,6 +382,8 @@ struct ualink_device {
 	struct kobject kobj;
 	/* Frees the structure, where one can sleep */
 	struct work_struct release_work;
+	/* Of exports and imports to this structure */
+	struct ualink_refs refs;
 	/* Immutable */
 	const struct ualink_ops *ops;
 	struct device *dev;

@@ -108,6 +108,7 @@ static void make_import(struct kunit *test, struct ttm_buffer_object *bo, u64 np
 	KUNIT_ASSERT_NOT_NULL(test, imported);
 	kref_get(&t->ual.ref);
 	imported->base.ual = &t->ual;
+	ualink_ref_add(&t->ual.refs, &imported->base.ual_ref);
 	imported->base.obj = &bo->base;
 	imported->base.imported = true;
 	mutex_init(&imported->base.mutex);
@@ -346,6 +347,7 @@ static int ttm_test_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->drm);
 
 	kref_init(&t->ual.ref);
+	ualink_refs_init(&t->ual.refs, "ttm_test");
 	spin_lock_init(&t->ual.lock);
 	t->ual.drm = t->drm;
 
@@ -373,6 +375,7 @@ static void ttm_test_exit(struct kunit *test)
 	ttm_device_fini(&t->bdev);
 	/* Each object gave back its reference. */
 	KUNIT_EXPECT_EQ(test, kref_read(&t->ual.ref), 1);
+	ualink_refs_exit(&t->ual.refs);
 }
 
 static struct kunit_case ttm_cases[] = {

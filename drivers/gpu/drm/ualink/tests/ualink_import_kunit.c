@@ -483,6 +483,37 @@ static void import_needs_member(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_counter(p.a, UALINK_COUNT_REFUSED_LOCAL), 2);
 }
 
+#ifdef CONFIG_UALINK_DEBUG_REFS
+static bool is_held_by(struct kunit *test, struct ualink_mock *node, const char *function)
+{
+	char *text = kunit_kzalloc(test, SZ_8K, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	ref_tracker_dir_snprint(&node->udev->refs.dir, text, SZ_8K);
+	return strstr(text, function);
+}
+
+/* Who forgets a reference is named when the device goes, and until then by debugfs. */
+static void import_is_named(struct kunit *test)
+{
+	struct pair p = make_pair(test);
+	struct ualink_mock_import *obj = ualink_mock_get(p.a, p.mem);
+
+	KUNIT_EXPECT_TRUE(test, is_held_by(test, p.a, "ualink_import_get"));
+	KUNIT_EXPECT_TRUE(test, is_held_by(test, p.b, "ualink_export_create"));
+	ualink_mock_tune(p.pod, UALINK_CACHE_MS, 0);
+	ualink_mock_close(obj);
+	expect_nothing_left(&p);
+	UALINK_MOCK_EXPECT(test, !is_held_by(test, p.a, "ualink_import_get"));
+	KUNIT_EXPECT_TRUE(test, is_held_by(test, p.b, "ualink_export_create"));
+}
+#else
+static void import_is_named(struct kunit *test)
+{
+	kunit_skip(test, "CONFIG_UALINK_DEBUG_REFS is off");
+}
+#endif
+
 static struct kunit_case ualink_import_cases[] = {
 	KUNIT_CASE_SLOW(import_costs_two),
 	KUNIT_CASE(import_is_kept),
@@ -500,6 +531,7 @@ static struct kunit_case ualink_import_cases[] = {
 	KUNIT_CASE_PARAM(import_refuses_window, window_gen_params),
 	KUNIT_CASE(import_refuses_less),
 	KUNIT_CASE(import_needs_member),
+	KUNIT_CASE(import_is_named),
 	{}
 };
 

@@ -453,7 +453,6 @@ static void node_unregister(struct ualink_mock *node)
 	spin_unlock(&pod->lock);
 	ualink_mock_expect_clean(node);
 	KUNIT_EXPECT_EQ(pod->test, node->untold, 0);
-	ualink_device_put(node->udev);
 }
 
 /* What the test still has outlives the device. */
@@ -473,6 +472,7 @@ static void node_free(struct ualink_mock *node)
 			ualink_export_put(mem->exp);
 		kfree(mem);
 	}
+	ualink_device_put(node->udev);
 	/* Its last reference to the device shows that the core has freed all. */
 	UALINK_MOCK_EXPECT(node->pod->test, kref_read(&node->dev->kobj.kref) == node->dev_refs);
 }
