@@ -68,6 +68,7 @@ static int vualink_debugfs_state_show(struct seq_file *m, void *unused)
 	seq_printf(m, "id: %u\n", vdev->id);
 	seq_printf(m, "wedged: %d\n", vualink_device_wedged(vdev));
 	seq_printf(m, "vms: %u\n", vualink_debugfs_count_vms(vdev));
+	seq_printf(m, "vram_pinned: %lld\n", atomic64_read(&vdev->ualink.pinned));
 	mutex_lock(&vram->lock);
 	seq_printf(m, "vram_size: %llu\n", vram->mm.size);
 	seq_printf(m, "vram_used: %llu\n", vram->mm.size - vram->mm.avail);
@@ -140,6 +141,13 @@ static int vualink_debugfs_reset_set(void *data, u64 val)
 DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_reset_fops, NULL,
 			 vualink_debugfs_reset_set, "%llu\n");
 
+static int vualink_debugfs_suspend_set(void *data, u64 val)
+{
+	return val ? vualink_device_suspend(data) : vualink_device_resume(data);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(vualink_debugfs_suspend_fops, NULL,
+			 vualink_debugfs_suspend_set, "%llu\n");
+
 static int vualink_debugfs_timeout_get(void *data, u64 *val)
 {
 	struct vualink_device *vdev = data;
@@ -175,6 +183,8 @@ void vualink_debugfs_init_minor(struct drm_minor *minor)
 			    &vualink_debugfs_evict_fops);
 	debugfs_create_file("reset", 0200, root, vdev,
 			    &vualink_debugfs_reset_fops);
+	debugfs_create_file("suspend", 0200, root, vdev,
+			    &vualink_debugfs_suspend_fops);
 	debugfs_create_file("job_timeout_ms", 0600, root, vdev,
 			    &vualink_debugfs_timeout_fops);
 	debugfs_create_bool("vram_scatter", 0600, root, &vdev->vram.scatter);

@@ -295,15 +295,21 @@ bool vualink_device_wedged(struct vualink_device *vdev)
 	return READ_ONCE(vdev->wedged);
 }
 
-static int vualink_device_reset_hw(struct vualink_device *vdev)
+/* No job starts any more, and the hardware forgets what it has. */
+static void vualink_device_halt_hw(struct vualink_device *vdev)
 {
-	struct vualink_vm *vm;
-
-	vualink_ualink_pause(vdev);
 	drm_sched_wqueue_stop(&vdev->sched);
 	mutex_lock(&vdev->vm_lock);
 	vualink_hw_reset(vdev->hw);
 	vualink_device_unwedge(vdev);
+	mutex_unlock(&vdev->vm_lock);
+}
+
+static int vualink_device_start_hw(struct vualink_device *vdev)
+{
+	struct vualink_vm *vm;
+
+	mutex_lock(&vdev->vm_lock);
 	list_for_each_entry(vm, &vdev->vms, link)
 		vualink_vm_reset_done(vm);
 	mutex_unlock(&vdev->vm_lock);
@@ -311,22 +317,92 @@ static int vualink_device_reset_hw(struct vualink_device *vdev)
 	return vualink_ualink_resume(vdev);
 }
 
-/*
- * Resets the accelerator. Jobs in the hardware end with -ECANCELED, exports and
- * imports end; memory and VMs stay.
- * Return: 0, -ENODEV, or why it could not join the vPod again
- */
-int vualink_device_reset(struct vualink_device *vdev)
+static int vualink_device_reset_hw(struct vualink_device *vdev)
 {
-	int idx, ret = 0;
+	vualink_ualink_pause(vdev);
+	vualink_device_halt_hw(vdev);
+	return vualink_device_start_hw(vdev);
+}
+
+/*
+ * Calls @fn for a device that is there and, as @suspended says, asleep or not.
+ * Return: what @fn says, -ENODEV, or -EBUSY
+ */
+static int vualink_device_locked(struct vualink_device *vdev, bool suspended,
+				 int (*fn)(struct vualink_device *vdev))
+{
+	int idx, ret;
 
 	mutex_lock(&vdev->reset_lock);
 	if (vdev->gone || !drm_dev_enter(&vdev->drm, &idx)) {
-		ret = -ENODEV;
-	} else {
-		ret = vualink_device_reset_hw(vdev);
-		drm_dev_exit(idx);
+		mutex_unlock(&vdev->reset_lock);
+		return -ENODEV;
 	}
+	ret = vdev->suspended == suspended ? fn(vdev) : -EBUSY;
+	drm_dev_exit(idx);
 	mutex_unlock(&vdev->reset_lock);
 	return ret;
+}
+
+/*
+ * Resets the accelerator. Jobs in the hardware end with -ECANCELED, exports and
+ * imports end; memory and VMs stay.
+ * Return: 0, -EBUSY when it is suspended, -ENODEV, or why it could not join the vPod
+ * again
+ */
+int vualink_device_reset(struct vualink_device *vdev)
+{
+	return vualink_device_locked(vdev, false, vualink_device_reset_hw);
+}
+
+/*
+ * What is pinned for others cannot be saved, so first of all nothing is shared any
+ * more. What was in VRAM waits in system memory then, and comes back when it is
+ * used. The hardware's own tables are taken to be saved with its other state.
+ */
+static int vualink_device_suspend_hw(struct vualink_device *vdev)
+{
+	int ret;
+
+	vualink_ualink_pause(vdev);
+	/* Where nothing can be flushed, nothing can move before a reset. */
+	if (vualink_device_wedged(vdev)) {
+		vualink_device_halt_hw(vdev);
+		drm_sched_wqueue_start(&vdev->sched);
+	}
+	/* Pairs with READ_ONCE() in vualink_vram_alloc_blocks(). */
+	WRITE_ONCE(vdev->vram.closed, true);
+	ret = ttm_resource_manager_evict_all(&vdev->ttm, &vdev->vram.base);
+	vualink_device_halt_hw(vdev);
+	if (ret) {
+		WRITE_ONCE(vdev->vram.closed, false);
+		vualink_device_start_hw(vdev);
+		return ret;
+	}
+	vdev->suspended = true;
+	return 0;
+}
+
+static int vualink_device_resume_hw(struct vualink_device *vdev)
+{
+	vdev->suspended = false;
+	WRITE_ONCE(vdev->vram.closed, false);
+	return vualink_device_start_hw(vdev);
+}
+
+/*
+ * What &dev_pm_ops.suspend of a driver does, for tests of what others see of it.
+ * Exports and imports end, jobs wait, and until it is resumed nothing new can be
+ * in VRAM.
+ * Return: 0, -EBUSY when it is suspended, -ENODEV, or why memory could not be saved
+ */
+int vualink_device_suspend(struct vualink_device *vdev)
+{
+	return vualink_device_locked(vdev, false, vualink_device_suspend_hw);
+}
+
+/* Return: 0, -EBUSY when it is awake, -ENODEV, or why it could not join the vPod again */
+int vualink_device_resume(struct vualink_device *vdev)
+{
+	return vualink_device_locked(vdev, true, vualink_device_resume_hw);
 }

@@ -100,8 +100,11 @@ struct vualink_device {
 	/** @vm_wait: woken up when one of them is gone, or stuck */
 	wait_queue_head_t vm_wait;
 
-	/** @reset_lock: one reset at a time */
+	/** @reset_lock: one reset, suspend or resume at a time */
 	struct mutex reset_lock;
+
+	/** @suspended: under @reset_lock */
+	bool suspended;
 
 	/** @wedged: a flush failed since the last reset; WRITE_ONCE() */
 	bool wedged;
@@ -123,6 +126,8 @@ static inline struct vualink_device *ttm_to_vualink(struct ttm_device *ttm)
 struct vualink_device *vualink_device_create(struct vualink_config_accel *config);
 void vualink_device_destroy(struct vualink_device *vdev);
 int vualink_device_reset(struct vualink_device *vdev);
+int vualink_device_suspend(struct vualink_device *vdev);
+int vualink_device_resume(struct vualink_device *vdev);
 void vualink_device_wedge(struct vualink_device *vdev);
 bool vualink_device_wedged(struct vualink_device *vdev);
 void vualink_device_wait_all(void);

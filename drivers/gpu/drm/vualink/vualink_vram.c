@@ -111,6 +111,9 @@ static int vualink_vram_alloc_blocks(struct vualink_vram *vram,
 	u64 end = vualink_vram_limit(vram, place);
 	unsigned long flags = 0;
 
+	/* Pairs with WRITE_ONCE() in vualink_device_suspend_hw() and _resume_hw(). */
+	if (READ_ONCE(vram->closed))
+		return -ENOSPC;
 	if (vram->scatter && !(place->flags & TTM_PL_FLAG_CONTIGUOUS))
 		return vualink_vram_alloc_scattered(vram, start, end, size,
 						    blocks);

@@ -30,6 +30,9 @@ struct vualink_vram {
 	/** @visible_used: bytes of them in use */
 	u64 visible_used;
 
+	/** @closed: it is being emptied, nothing new may be in it; WRITE_ONCE() */
+	bool closed;
+
 	/** @scatter: let no two pages of an object be neighbours, if possible */
 	bool scatter;
 };

@@ -100,6 +100,8 @@ struct igt_ualink_backend {
 	int (*evict_all)(struct igt_ualink *dev);
 	/* optional: as if the accelerator had hung and was reset */
 	int (*reset)(struct igt_ualink *dev);
+	/* optional: puts the accelerator to sleep, or wakes it up */
+	int (*suspend)(struct igt_ualink *dev, bool asleep);
 	/* optional: messages to the accelerator that get lost from now on */
 	int (*lose)(struct igt_ualink *dev, enum igt_ualink_loss what);
 	/* optional: number of page table entries that it takes to bind a buffer */

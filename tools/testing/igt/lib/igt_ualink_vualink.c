@@ -84,7 +84,10 @@ static int debugfs_write(struct igt_ualink *dev, const char *name,
 	return ret;
 }
 
-/* The number behind @key in a file of lines "key number" or "key: number". */
+/*
+ * The number behind @key in a file of lines "key number" or "key: number", or
+ * UINT64_MAX if there is no such file.
+ */
 static uint64_t debugfs_counter(struct igt_ualink *dev, const char *name,
 				const char *key)
 {
@@ -103,6 +106,7 @@ static uint64_t debugfs_counter(struct igt_ualink *dev, const char *name,
 		    !strcmp(word, key))
 			value = number;
 	fclose(file);
+	igt_assert_f(value != UINT64_MAX, "%s has no counter %s\n", name, key);
 	return value;
 }
 
@@ -132,6 +136,11 @@ static int vualink_evict_all(struct igt_ualink *dev)
 static int vualink_reset(struct igt_ualink *dev)
 {
 	return debugfs_write(dev, "reset", "1");
+}
+
+static int vualink_suspend(struct igt_ualink *dev, bool asleep)
+{
+	return debugfs_write(dev, "suspend", asleep ? "1" : "0");
 }
 
 /* --------------------------------------------------------------- memory */
@@ -424,6 +433,7 @@ const struct igt_ualink_backend igt_ualink_vualink = {
 	.stats = vualink_stats,
 	.evict_all = vualink_evict_all,
 	.reset = vualink_reset,
+	.suspend = vualink_suspend,
 	.lose = vualink_lose,
 	.entries = vualink_entries,
 };

@@ -36,7 +36,7 @@ void igt_vualink_refuse(struct igt_vualink_scene *scene, unsigned long request,
 			void *arg, int err);
 uint64_t igt_vualink_param(struct igt_vualink_scene *scene, uint32_t which);
 
-/* A counter of the driver, or UINT64_MAX */
+/* A counter of the driver, or UINT64_MAX when there is no debugfs */
 uint64_t igt_vualink_counter(struct igt_ualink *dev, const char *file, const char *key);
 
 /*

@@ -169,13 +169,19 @@ uint64_t accel_counter(struct accel *accel, const char *name, const char *key)
 	FILE *file = open_file(accel, DEBUGFS, name, "r");
 	uint64_t number, value = 0;
 	char line[256], word[64];
+	bool found = false;
 
-	while (file && fgets(line, sizeof(line), file))
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "%63[^: ]%*[: ]%" SCNu64, word, &number) == 2 &&
-		    !strcmp(word, key))
+		    !strcmp(word, key)) {
 			value = number;
-	if (file)
-		fclose(file);
+			found = true;
+		}
+	fclose(file);
+	if (!found)
+		die("%s has no counter %s", name, key);
 	return value;
 }
 

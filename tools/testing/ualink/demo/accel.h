@@ -51,7 +51,7 @@ void accel_info(struct accel *accel, struct drm_ualink_device_info *info);
 /* debugfs, relative to the folder of the device, and sysfs */
 int accel_debugfs_write(struct accel *accel, const char *name, const char *text);
 /* for files that act when they are read */
-/* 0 if there is no such counter */
+/* 0 if there is no such file */
 uint64_t accel_counter(struct accel *accel, const char *name, const char *key);
 /* Whether nothing of sharing is left, pinned memory included. */
 bool accel_idle(struct accel *accel, struct drm_ualink_device_info *info);
