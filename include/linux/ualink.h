@@ -354,6 +354,7 @@ void ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir);
 void ualink_notify_rx(struct ualink_device *udev, u32 src);
 void ualink_notify_tx(struct ualink_device *udev, u32 dst);
 void ualink_notify_link_down(struct ualink_device *udev, u32 id);
+void ualink_notify_fault(struct ualink_device *udev, u32 src);
 
 /* Peers */
 bool ualink_device_is_member(struct ualink_device *udev, u32 id);

@@ -156,6 +156,7 @@ static struct ualink_device *device_alloc(const struct ualink_device_params *par
 	spin_lock_init(&udev->lock);
 	mutex_init(&udev->state_mutex);
 	init_waitqueue_head(&udev->wait);
+	ualink_fault_limit_init(&udev->fault_limit);
 	xa_init(&udev->peers);
 	INIT_DELAYED_WORK(&udev->unknown_work, unknown_work);
 	INIT_WORK(&udev->release_work, ualink_device_release_work);
