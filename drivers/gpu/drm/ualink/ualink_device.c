@@ -680,6 +680,19 @@ void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *i
 EXPORT_SYMBOL_GPL(ualink_device_info);
 
 /**
+ * ualink_device_count_refused - counts a request that the client has refused by itself
+ * @udev: the device
+ *
+ * For exports and imports that failed before the core heard of them, so that
+ * &ualink_device_info.refused has all.
+ */
+void ualink_device_count_refused(struct ualink_device *udev)
+{
+	ualink_count(udev, UALINK_COUNT_REFUSED_LOCAL);
+}
+EXPORT_SYMBOL_GPL(ualink_device_count_refused);
+
+/**
  * ualink_device_tunable - a time or a limit
  * @udev: the device
  * @which: which one
