@@ -525,7 +525,7 @@ static void dmem(void)
 /* ----------------------------------------------------------------- random walk */
 
 #define SLOTS		64
-#define MAX_PAGES	40u
+#define MAX_PAGES	60u
 
 enum slot_state { FREE, LIVE, QUARANTINED };
 
