@@ -68,6 +68,8 @@ enum { OWNER_ACCEL, IMPORTER_ACCEL, SIBLING_ACCEL, MUTE_ACCEL };
 
 /* The accelerators, as the director of the scenes has them open. */
 static struct accel *base;
+/* Bytes of their VRAM that were in use before */
+static uint64_t vram_used[ACCELS];
 
 /* What all processes see. */
 static struct shared {
@@ -989,15 +991,21 @@ static void open_all(struct accel *accels, unsigned int count)
 	base = accels;
 	if (count < ACCELS)
 		die("%u accelerators are needed, there are %u", ACCELS, count);
-	for (unsigned int i = 0; i < ACCELS; i++)
+	for (unsigned int i = 0; i < ACCELS; i++) {
+		vram_used[i] = accel_counter(&base[i], "state", "vram_used");
 		open_base(i);
+	}
 	learn_unknown();
 }
 
-static void close_base(void)
+/* Of VRAM there is in use what there was before, page tables included. */
+static void close_all_base(void)
 {
-	for (unsigned int i = 0; i < ACCELS; i++)
+	for (unsigned int i = 0; i < ACCELS; i++) {
 		accel_close(&base[i]);
+		if (!in_time(accel_counter(&base[i], "state", "vram_used") == vram_used[i]))
+			complain("accelerator %u keeps VRAM", i);
+	}
 }
 
 static void make_pod(void)
@@ -1023,13 +1031,13 @@ int main(int argc, char **argv)
 	accels = accel_scan(&count);
 	open_all(accels, count);
 	played = play_all(every);
-	close_base();
+	close_all_base();
 
 	make_pod();
 	accels = pod_scan(POD, &count);
 	open_all(accels, count);
 	played += play_all_unplugged(every);
-	close_base();
+	close_all_base();
 	pod_remove(POD);
 
 	expect_no_objects();
