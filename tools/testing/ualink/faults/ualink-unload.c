@@ -72,9 +72,15 @@ static int load(const char *module)
 	return ret;
 }
 
+/* The kernel knows "a-b" by the name of "a_b". */
 static int unload(const char *module)
 {
-	return syscall(SYS_delete_module, module, O_NONBLOCK) ? errno : 0;
+	char name[64], *at = name;
+
+	snprintf(name, sizeof(name), "%s", module);
+	while ((at = strchr(at, '-')))
+		*at = '_';
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;
 }
 
 /* Again and again, as one needs what another one has. */
@@ -95,32 +101,45 @@ static void load_all(void)
 			die_errno(modules[i], load(modules[i]));
 }
 
-/* What was used a moment ago may take another to go. */
-static void unload_all(void)
-{
-	unsigned int left = count;
+static const char * const ours[] = { "vualink", "drm_ualink", "ualink" };
 
-	for (int tries = 0; left && tries < PATIENCE_MS / 2; tries++) {
-		for (unsigned int i = 0; i < count; i++)
-			if (loaded[i] && !unload(modules[i])) {
-				loaded[i] = false;
-				left--;
-			}
-		if (left)
-			usleep(2000);
+static bool is_ours(const char *module)
+{
+	return !strcmp(module, ours[0]) || !strcmp(module, ours[1]) || !strcmp(module, ours[2]);
+}
+
+/* Those that are loaded and, with @all false, ours; how many stay. */
+static unsigned int try_unload(bool all)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (!loaded[i] || (!all && !is_ours(modules[i])))
+			continue;
+		if (unload(modules[i]))
+			left++;
+		else
+			loaded[i] = false;
 	}
+	return left;
+}
+
+/* What was used a moment ago may take another to go. */
+static void unload_all(bool all)
+{
+	for (int tries = 0; try_unload(all) && tries < PATIENCE_MS / 2; tries++)
+		usleep(2000);
 	for (unsigned int i = 0; i < count; i++)
-		if (loaded[i])
+		if (loaded[i] && (all || is_ours(modules[i])))
 			complain(modules[i], unload(modules[i]));
 }
 
 static void expect_refused(const char *why)
 {
-	static const char * const names[] = { "vualink", "drm_ualink", "ualink" };
 	int ret;
 
 	for (unsigned int i = 0; i < 3; i++) {
-		ret = unload(names[i]);
+		ret = unload(ours[i]);
 		refusals++;
 		if (ret != EAGAIN && ret != EBUSY)
 			complain(why, ret);
@@ -184,8 +203,11 @@ static int begin_job(struct scene *scene)
 	return arg.fd;
 }
 
-/* One thing after another goes; each that is left keeps the driver. */
-static void use_and_close(void)
+/*
+ * One thing after another goes; each that is left keeps the driver, but for the fence
+ * of a job, which is returned.
+ */
+static int use_and_close(void)
 {
 	struct scene scene;
 	int fence;
@@ -203,9 +225,8 @@ static void use_and_close(void)
 	close(scene.import);
 	expect_refused("with a dma-buf of PRIME");
 	close(scene.prime);
-	/* Of a job that is over it keeps nothing but the number. */
-	close(fence);
 	free(scene.accels);
+	return fence;
 }
 
 static void expect_gone(void)
@@ -227,13 +248,18 @@ static void expect_gone(void)
 
 int main(void)
 {
+	int fence;
+
 	setlinebuf(stdout);
 	find_modules();
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		load_all();
-		use_and_close();
-		unload_all();
+		fence = use_and_close();
+		/* The fence is the scheduler's, whose module must outlive it. */
+		unload_all(false);
 		expect_gone();
+		close(fence);
+		unload_all(true);
 		if (failures)
 			break;
 	}
