@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * ualink-unload: the modules of UALink memory sharing, with users and without. While
- * anything of a user is left, be it the last dma-buf, mapping or fence, the driver stays,
+ * anything of a user is left, be it the last file, mapping or dma-buf, the driver stays,
  * and what was shared works; as soon as nothing is, all modules go, and nothing of them
  * stays. ROUNDS times.
  *
@@ -22,7 +22,7 @@
 #include "accel.h"
 
 #define SIZE		KIB(64)
-#define ROUNDS		10
+#define ROUNDS		12
 #define MAX_MODULES	32
 #define PATIENCE_MS	20000
 #define PARAMETERS	"pods=1 accels=3"
@@ -203,28 +203,53 @@ static int begin_job(struct scene *scene)
 	return arg.fd;
 }
 
+enum last { FILES, MAPPING, IMPORT, PRIME, LASTS };
+
+static const char * const last_names[] = {
+	"a file is open", "a mapping is left", "an import's dma-buf is left",
+	"a dma-buf of PRIME is left",
+};
+
+static void close_one(struct scene *scene, enum last what)
+{
+	switch (what) {
+	case FILES:
+		close(scene->accels[0].fd);
+		close(scene->accels[1].fd);
+		break;
+	case MAPPING:
+		munmap(scene->accels[0].window, WINDOW_SIZE);
+		munmap(scene->accels[1].window, WINDOW_SIZE);
+		break;
+	case IMPORT:
+		close(scene->import);
+		break;
+	default:
+		close(scene->prime);
+		break;
+	}
+}
+
 /*
- * One thing after another goes; each that is left keeps the driver, but for the fence
- * of a job, which is returned.
+ * One kind of thing after another goes; each that is left keeps the driver, @last
+ * alone, too. But not the fence of a job, which is returned.
  */
-static int use_and_close(void)
+static int use_and_close(enum last last)
 {
 	struct scene scene;
 	int fence;
 
 	begin(&scene);
-	expect_refused("with open files");
+	expect_refused("all is left");
 	expect_content(&scene);
 	fence = begin_job(&scene);
-	close(scene.accels[0].fd);
-	expect_refused("with a mapping, dma-bufs and another file");
-	munmap(scene.accels[0].window, WINDOW_SIZE);
-	expect_refused("with dma-bufs and another file");
-	accel_close(&scene.accels[1]);
-	expect_refused("with dma-bufs");
-	close(scene.import);
-	expect_refused("with a dma-buf of PRIME");
-	close(scene.prime);
+	for (enum last what = 0; what < LASTS; what++) {
+		if (what == last)
+			continue;
+		close_one(&scene, what);
+		expect_refused(last_names[last]);
+	}
+	close_one(&scene, last);
 	free(scene.accels);
 	return fence;
 }
@@ -254,7 +279,7 @@ int main(void)
 	find_modules();
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		load_all();
-		fence = use_and_close();
+		fence = use_and_close(i % LASTS);
 		/* The fence is the scheduler's, whose module must outlive it. */
 		unload_all(false);
 		expect_gone();
