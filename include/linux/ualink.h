@@ -354,6 +354,7 @@ void *ualink_device_priv(struct ualink_device *udev);
 u32 ualink_device_id(struct ualink_device *udev);
 bool ualink_device_active(struct ualink_device *udev);
 void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *info);
+void ualink_device_count_refused(struct ualink_device *udev);
 u64 ualink_device_tunable(struct ualink_device *udev, enum ualink_tunable which);
 int ualink_device_set_tunable(struct ualink_device *udev, enum ualink_tunable which, u64 value);
 void ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir);
@@ -362,6 +363,7 @@ void ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir);
 void ualink_notify_rx(struct ualink_device *udev, u32 src);
 void ualink_notify_tx(struct ualink_device *udev, u32 dst);
 void ualink_notify_link_down(struct ualink_device *udev, u32 id);
+void ualink_notify_fault(struct ualink_device *udev, u32 src);
 
 /* Peers */
 bool ualink_device_is_member(struct ualink_device *udev, u32 id);

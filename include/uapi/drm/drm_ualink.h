@@ -76,7 +76,9 @@ extern "C" {
  * %-EEXIST
  *	The object is already exported with other flags or another list.
  * %-ENOSPC
- *	The NPA segment of the accelerator, or its VRAM, is full.
+ *	The NPA segment of the accelerator is full, or its VRAM is, or what the
+ *	caller's cgroup may have of that (dmem). What peers that do not answer may
+ *	still hold of the segment counts as in use.
  * %-EDQUOT
  *	The cap on exported bytes, of the file or of the accelerator, is reached.
  * %-EBUSY

@@ -31,5 +31,5 @@ for source in $dir/demo/*.c $dir/bench/*.c $dir/faults/*.c; do
 done
 for program in "$out"/ualink-*.o; do
 	program=$(basename "$program" .o)
-	"${cc[@]}" "$out/$program.o" "$out/accel.o" -pthread -o "$out/$program"
+	"${cc[@]}" "$out/$program.o" "$out/accel.o" "$out/pod.o" -pthread -o "$out/$program"
 done

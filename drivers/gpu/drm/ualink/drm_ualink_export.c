@@ -144,7 +144,7 @@ static void export_unpin(struct drm_ualink_exported *exported)
 		ual->funcs->destroy(obj);
 }
 
-static int export_pin(struct drm_ualink_exported *exported, struct drm_ualink_file *ufile)
+static int export_try_pin(struct drm_ualink_exported *exported, struct drm_ualink_file *ufile)
 {
 	struct drm_gem_object *obj = exported->base.obj;
 	struct drm_ualink *ual = exported->base.ual;
@@ -165,6 +165,15 @@ static int export_pin(struct drm_ualink_exported *exported, struct drm_ualink_fi
 	exported->pinned = true;
 	spin_unlock(&ual->lock);
 	return 0;
+}
+
+static int export_pin(struct drm_ualink_exported *exported, struct drm_ualink_file *ufile)
+{
+	int ret = export_try_pin(exported, ufile);
+
+	if (ret && ret != -ERESTARTSYS)
+		ualink_device_count_refused(exported->base.ual->udev);
+	return ret;
 }
 
 static int export_create(struct drm_ualink_exported *exported, struct drm_ualink_file *ufile,

@@ -287,8 +287,10 @@ static struct dma_buf *import_dma_buf(struct drm_ualink *ual, struct drm_file *f
 	if (!ufile)
 		return ERR_PTR(-ENOMEM);
 	ret = drm_ualink_event_arm(ufile);
-	if (ret)
+	if (ret) {
+		ualink_device_count_refused(ual->udev);
 		return ERR_PTR(ret);
+	}
 
 	obj = import_args(ual, args);
 	if (IS_ERR(obj))
@@ -332,8 +334,10 @@ int drm_ualink_gem_import(struct drm_device *drm, struct drm_file *file,
 		return -ENOTCONN;
 
 	fd = get_unused_fd_flags(args->flags & DRM_UALINK_IMPORT_CLOEXEC ? O_CLOEXEC : 0);
-	if (fd < 0)
+	if (fd < 0) {
+		ualink_device_count_refused(drm_ualink_device(drm));
 		return fd;
+	}
 
 	dma_buf = import_dma_buf(drm->ualink, file, args);
 	if (IS_ERR(dma_buf)) {

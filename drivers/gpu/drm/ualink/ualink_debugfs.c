@@ -31,6 +31,7 @@ static const char * const counters[] = {
 	[UALINK_COUNT_REVOKE_TIMEOUTS] = "revoke_timeouts",
 	[UALINK_COUNT_FLUSHES] = "flushes",
 	[UALINK_COUNT_FLUSHES_FAILED] = "flushes_failed",
+	[UALINK_COUNT_FAULTS] = "faults",
 };
 
 static_assert(ARRAY_SIZE(counters) == UALINK_COUNTERS);
@@ -173,9 +174,10 @@ static void print_peer(struct seq_file *m, const struct ualink_peer *peer)
 	seq_printf(m, " imports=%u grants=%u", peer->nr_imports, peer->nr_grants);
 	seq_printf(m, " unanswered=%u queued_replies=%u", peer->nr_sent + peer->nr_sent_revokes,
 		   peer->reply_count);
-	seq_printf(m, " sessions=%llu bad_msgs=%llu naks=%llu ignored=%llu replies_lost=%llu\n",
+	seq_printf(m, " sessions=%llu bad_msgs=%llu naks=%llu ignored=%llu replies_lost=%llu",
 		   peer->sessions, peer->bad_msgs, peer->naks, peer->ignored,
 		   peer->replies_lost);
+	seq_printf(m, " faults=%lld\n", atomic64_read(&peer->faults));
 }
 
 static int peers_show(struct seq_file *m, void *unused)

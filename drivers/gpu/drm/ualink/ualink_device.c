@@ -156,6 +156,7 @@ static struct ualink_device *device_alloc(const struct ualink_device_params *par
 	spin_lock_init(&udev->lock);
 	mutex_init(&udev->state_mutex);
 	init_waitqueue_head(&udev->wait);
+	ualink_fault_limit_init(&udev->fault_limit);
 	xa_init(&udev->peers);
 	ualink_refs_init(&udev->refs, "ualink_device");
 	INIT_DELAYED_WORK(&udev->unknown_work, unknown_work);
@@ -701,6 +702,19 @@ void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *i
 	info->npa_quarantined = udev->npa.quarantined;
 }
 EXPORT_SYMBOL_GPL(ualink_device_info);
+
+/**
+ * ualink_device_count_refused - counts a request that the client has refused by itself
+ * @udev: the device
+ *
+ * For exports and imports that failed before the core heard of them, so that
+ * &ualink_device_info.refused has all.
+ */
+void ualink_device_count_refused(struct ualink_device *udev)
+{
+	ualink_count(udev, UALINK_COUNT_REFUSED_LOCAL);
+}
+EXPORT_SYMBOL_GPL(ualink_device_count_refused);
 
 /**
  * ualink_device_tunable - a time or a limit

@@ -35,6 +35,7 @@ void ualink_peer_down(struct ualink_peer *peer, enum ualink_death why, int error
 void ualink_peer_kick_slow(struct ualink_peer *peer, unsigned long delay);
 void ualink_peer_slow_work(struct work_struct *work);
 void ualink_peer_connect_self(struct ualink_peer *peer);
+void ualink_fault_limit_init(struct ratelimit_state *limit);
 
 /* ualink_timer.c */
 void ualink_timer_work(struct work_struct *work);

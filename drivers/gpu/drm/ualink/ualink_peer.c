@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 #include <linux/random.h>
+#include <linux/ratelimit.h>
 #include <linux/slab.h>
 
 #include "ualink_internal.h"
@@ -28,6 +29,14 @@
  * ends with all other transitions out of UP and SUSPECT.
  */
 
+/* A node that has gone mad shall not fill the log, nor hide what others do. */
+void ualink_fault_limit_init(struct ratelimit_state *limit)
+{
+	ratelimit_state_init(limit, DEFAULT_RATELIMIT_INTERVAL, 1);
+	/* The line says how many there were. */
+	ratelimit_set_flags(limit, RATELIMIT_MSG_ON_RELEASE);
+}
+
 static struct ualink_peer *peer_create(struct ualink_device *udev, u32 id)
 {
 	struct ualink_peer *peer;
@@ -44,6 +53,7 @@ static struct ualink_peer *peer_create(struct ualink_device *udev, u32 id)
 	peer->udev = udev;
 	peer->id = id;
 	peer->own_slot = udev->id > id;
+	ualink_fault_limit_init(&peer->fault_limit);
 	INIT_LIST_HEAD(&peer->unsent);
 	INIT_LIST_HEAD(&peer->unsent_revokes);
 	INIT_LIST_HEAD(&peer->sent);
@@ -260,6 +270,41 @@ void ualink_peer_connect_self(struct ualink_peer *peer)
 	peer->gate_wanted = true;
 	ualink_greeting_opened(peer);
 }
+
+static void peer_fault(struct ualink_peer *peer)
+{
+	u64 faults = atomic64_inc_return(&peer->faults);
+
+	if (__ratelimit(&peer->fault_limit))
+		dev_notice(peer->udev->dev,
+			   "ualink: accelerator %u was refused access %llu times\n",
+			   peer->id, faults);
+}
+
+/**
+ * ualink_notify_fault - the link MMU has refused an access
+ * @udev: the device
+ * @src: accelerator whose access it was
+ *
+ * Counts it for @src, and says so in the log now and then. One that has not heard of
+ * a revoke in time can do this without meaning harm. May be called from any context.
+ */
+void ualink_notify_fault(struct ualink_device *udev, u32 src)
+{
+	struct ualink_peer *peer;
+
+	if (src >= UALINK_MAX_IDS)
+		return;
+	ualink_count(udev, UALINK_COUNT_FAULTS);
+	trace_ualink_fault(udev, src);
+	peer = xa_load(&udev->peers, src);
+	if (peer)
+		peer_fault(peer);
+	else if (__ratelimit(&udev->fault_limit))
+		dev_notice(udev->dev, "ualink: accelerator %u, a stranger, was refused access\n",
+			   src);
+}
+EXPORT_SYMBOL_GPL(ualink_notify_fault);
 
 /**
  * ualink_device_is_member - whether an accelerator is in the same vPod

@@ -83,6 +83,20 @@ TRACE_EVENT(ualink_msg_bad,
 		      __get_str(dev), __entry->src, __get_str(error))
 );
 
+/* The link MMU refused an access of @peer. */
+TRACE_EVENT(ualink_fault,
+	    TP_PROTO(struct ualink_device *udev, u32 peer),
+	    TP_ARGS(udev, peer),
+
+	    TP_STRUCT__entry(__string(dev, dev_name(udev->dev))
+			     __field(u32, peer)),
+
+	    TP_fast_assign(__assign_str(dev);
+			   __entry->peer = peer;),
+
+	    TP_printk("dev=%s peer=%u", __get_str(dev), __entry->peer)
+);
+
 TRACE_EVENT(ualink_peer_state,
 	    TP_PROTO(struct ualink_peer *peer, u8 old_state, u8 new_state),
 	    TP_ARGS(peer, old_state, new_state),

@@ -6,6 +6,7 @@
 #include <linux/kobject.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/ratelimit_types.h>
 #include <linux/rhashtable.h>
 #include <linux/shrinker.h>
 #include <linux/spinlock.h>
@@ -330,6 +331,9 @@ struct ualink_peer {
 	u64 naks;
 	u64 ignored;
 	u64 replies_lost;
+	/* Its accesses that the link MMU refused, and how often the log says so. Without lock. */
+	atomic64_t faults;
+	struct ratelimit_state fault_limit;
 	/* Smallest round trip seen, ns; 0 for none */
 	u64 rtt_min_ns;
 	/* Request that is being timed, 0 for none, and when it was sent */
@@ -371,6 +375,7 @@ enum ualink_counter {
 	UALINK_COUNT_REVOKE_TIMEOUTS,	/* importers that did not answer in time */
 	UALINK_COUNT_FLUSHES,		/* of the link TLB */
 	UALINK_COUNT_FLUSHES_FAILED,	/* of the link TLB, and of the TLBs for imports */
+	UALINK_COUNT_FAULTS,		/* accesses of others that the link MMU refused */
 	UALINK_COUNTERS,
 };
 
@@ -450,6 +455,8 @@ struct ualink_device {
 	/* Under READ_ONCE() and WRITE_ONCE(): each is used once */
 	u64 tunables[UALINK_TUNABLES];
 	atomic64_t counters[UALINK_COUNTERS];
+	/* Of lines about faults of those that are no peers yet */
+	struct ratelimit_state fault_limit;
 	atomic64_t sent[UALINK_MSG_TYPES];
 	atomic64_t received[UALINK_MSG_TYPES];
 };

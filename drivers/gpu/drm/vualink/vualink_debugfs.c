@@ -11,6 +11,7 @@
 #include <drm/drm_gpuvm.h>
 #include <drm/drm_ualink.h>
 
+#include "vualink_bo.h"
 #include "vualink_debugfs.h"
 #include "vualink_device.h"
 #include "vualink_hw.h"
@@ -60,6 +61,25 @@ static u32 vualink_debugfs_count_vms(struct vualink_device *vdev)
 	return count;
 }
 
+/* Bytes of users' objects that are pinned, as TTM knows it */
+static u64 vualink_debugfs_pinned(struct vualink_device *vdev)
+{
+	struct ttm_buffer_object *tbo;
+	struct ttm_lru_item *item;
+	u64 pinned = 0;
+
+	spin_lock(&vdev->ttm.lru_lock);
+	list_for_each_entry(item, &vdev->ttm.unevictable, link) {
+		if (!ttm_lru_item_is_res(item))
+			continue;
+		tbo = ttm_lru_item_to_res(item)->bo;
+		if (tbo->pin_count && ttm_to_vualink_bo(tbo)->kind != VUALINK_BO_TABLE)
+			pinned += tbo->base.size;
+	}
+	spin_unlock(&vdev->ttm.lru_lock);
+	return pinned;
+}
+
 static int vualink_debugfs_state_show(struct seq_file *m, void *unused)
 {
 	struct vualink_device *vdev = m->private;
@@ -75,6 +95,7 @@ static int vualink_debugfs_state_show(struct seq_file *m, void *unused)
 	seq_printf(m, "visible_size: %llu\n", vram->visible_size);
 	seq_printf(m, "visible_used: %llu\n", vram->visible_used);
 	mutex_unlock(&vram->lock);
+	seq_printf(m, "vram_pinned: %llu\n", vualink_debugfs_pinned(vdev));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(vualink_debugfs_state);

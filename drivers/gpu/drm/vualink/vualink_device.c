@@ -50,6 +50,7 @@ static const struct vualink_hw_irq_ops vualink_irq_ops = {
 	.tx = vualink_ualink_tx,
 	.done = vualink_job_done,
 	.link = vualink_ualink_link,
+	.refused = vualink_ualink_refused,
 };
 
 /* Memory */

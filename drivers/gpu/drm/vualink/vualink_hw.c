@@ -304,6 +304,7 @@ static int vualink_hw_stats_show(struct seq_file *m, void *unused)
 		{ "vm_flushes", &hw->stats.vm_flushes },
 		{ "link_flushes", &hw->stats.link_flushes },
 		{ "npa_in", &hw->stats.npa_in },
+		{ "npa_refused", &hw->stats.npa_refused },
 		{ "npa_out", &hw->stats.npa_out },
 		{ "tx_msgs", &hw->stats.tx_msgs },
 		{ "rx_msgs", &hw->stats.rx_msgs },

@@ -188,6 +188,11 @@ struct vualink_hw_irq_ops {
 	 * plugged in: it asks vualink_fabric_link_up().
 	 */
 	void (*link)(void *data, u32 id, bool up);
+	/**
+	 * @refused: an access of accelerator @src came through the fabric and
+	 * was not served, for @reason. @src is told as well, by the end of its job
+	 */
+	void (*refused)(void *data, u32 src, enum vualink_hw_fault_reason reason);
 };
 
 /**
@@ -223,6 +228,7 @@ struct vualink_hw_params {
  * @link_flushes: flushes of the link TLB
  * @npa_in: accesses through the fabric that this accelerator served, counted
  *	when they are translated and before they touch memory
+ * @npa_refused: accesses through the fabric that it did not serve
  * @npa_out: accesses that went out to the fabric
  * @tx_msgs: messages taken from the driver
  * @rx_msgs: messages given to the driver
@@ -237,6 +243,7 @@ struct vualink_hw_stats {
 	atomic64_t vm_flushes;
 	atomic64_t link_flushes;
 	atomic64_t npa_in;
+	atomic64_t npa_refused;
 	atomic64_t npa_out;
 	atomic64_t tx_msgs;
 	atomic64_t rx_msgs;

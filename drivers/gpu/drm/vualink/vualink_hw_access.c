@@ -114,8 +114,20 @@ vualink_access_remote(struct vualink_hw *hw, struct vualink_access *access,
 		reason = VUALINK_HW_FAULT_LINK;
 	up_read(&owner->link.drain);
 
-	vualink_fabric_hw_put(owner);
+	if (reason && reason != VUALINK_HW_FAULT_LINK)
+		access->refuser = owner;	/* Put in vualink_access_report() */
+	else
+		vualink_fabric_hw_put(owner);
 	return reason;
+}
+
+/* Tells the owner of the memory what it has refused, now that no lock is held. */
+static void vualink_access_report(struct vualink_hw *hw, struct vualink_hw *owner,
+				  enum vualink_hw_fault_reason reason)
+{
+	atomic64_inc(&owner->stats.npa_refused);
+	owner->params.irq->refused(owner->params.data, hw->params.id, reason);
+	vualink_fabric_hw_put(owner);
 }
 
 static enum vualink_hw_fault_reason
@@ -158,8 +170,11 @@ vualink_hw_access(struct vualink_hw *hw, struct vualink_access *access)
 {
 	enum vualink_hw_fault_reason reason;
 
+	access->refuser = NULL;
 	down_read(&hw->vm.drain);
 	reason = vualink_access_locked(hw, access);
 	up_read(&hw->vm.drain);
+	if (access->refuser)
+		vualink_access_report(hw, access->refuser, reason);
 	return reason;
 }

@@ -489,6 +489,7 @@ enum vualink_access_op {
  * @len: bytes, none beyond the 4 KiB page of @va
  * @buf: source or destination of READ and WRITE
  * @value: operand of STORE and ADD, result of LOAD and ADD
+ * @refuser: out: who did not serve it, if it got that far, with a reference
  */
 struct vualink_access {
 	enum vualink_access_op op;
@@ -497,6 +498,7 @@ struct vualink_access {
 	u32 len;
 	void *buf;
 	u64 value;
+	struct vualink_hw *refuser;
 };
 
 enum vualink_hw_fault_reason

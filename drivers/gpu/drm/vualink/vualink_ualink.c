@@ -106,6 +106,11 @@ void vualink_ualink_link(void *data, u32 id, bool up)
 		vualink_ualink_irq(data, id, ualink_notify_link_down);
 }
 
+void vualink_ualink_refused(void *data, u32 src, enum vualink_hw_fault_reason reason)
+{
+	vualink_ualink_irq(data, src, ualink_notify_fault);
+}
+
 static void vualink_ualink_set_irq(struct vualink_device *vdev, bool on)
 {
 	struct vualink_ualink *ual = &vdev->ualink;

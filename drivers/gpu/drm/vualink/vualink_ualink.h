@@ -52,5 +52,6 @@ void vualink_ualink_stop(struct vualink_device *vdev);
 void vualink_ualink_rx(void *data, u32 src);
 void vualink_ualink_tx(void *data, u32 dst);
 void vualink_ualink_link(void *data, u32 id, bool up);
+void vualink_ualink_refused(void *data, u32 src, enum vualink_hw_fault_reason reason);
 
 #endif /* _VUALINK_UALINK_H_ */

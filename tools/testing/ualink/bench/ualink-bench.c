@@ -42,11 +42,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "accel.h"
+#include "pod.h"
 
 #define RUNS		7
 #define DELAY_MS	10
@@ -57,8 +56,7 @@
 #define GRANTS		10000u
 #define MAX_IMPORTERS	64
 
-#define POD		"/sys/kernel/config/vualink/bench"
-#define FABRIC		"/sys/kernel/debug/vualink/bench"
+#define POD		"bench"
 
 static struct accel *accels;
 static unsigned int importers;
@@ -98,71 +96,19 @@ static double median(double *values, size_t n)
 	return quantile(values, n, 0.5);
 }
 
-static void write_file(const char *dir, const char *name, const char *text)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	file = fopen(path, "w");
-	if (!file || fputs(text, file) < 0 || fclose(file))
-		die_errno(path, errno);
-}
-
-static void make_accel(unsigned int id, uint64_t vram)
-{
-	char path[128], text[32];
-
-	snprintf(path, sizeof(path), POD "/accels/%u", id);
-	if (mkdir(path, 0700))
-		die_errno(path, errno);
-	snprintf(text, sizeof(text), "%u\n", id);
-	write_file(path, "id", text);
-	snprintf(text, sizeof(text), "%" PRIu64 "\n", vram);
-	write_file(path, "vram_size", text);
-	snprintf(text, sizeof(text), "%" PRIu64 "\n", MIB(1));
-	write_file(path, "visible_size", text);
-}
-
-static bool is_bench_pod(const struct accel *accel, const char *uuid)
-{
-	char text[37] = "";
-	const uint8_t *u = accel->info.vpod_uuid;
-
-	for (int i = 0, at = 0; i < 16; i++)
-		at += snprintf(text + at, sizeof(text) - at, "%02x%s", u[i],
-			       i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
-	return !strncmp(text, uuid, 36);
-}
-
-static void find_pod(void)
-{
-	char uuid[64] = "";
-	FILE *file = fopen(POD "/uuid", "r");
-	unsigned int count, first;
-	struct accel *all = accel_scan(&count);
-
-	if (!file || !fgets(uuid, sizeof(uuid), file))
-		die_errno(POD "/uuid", errno);
-	fclose(file);
-	for (first = 0; first < count; first++)
-		if (is_bench_pod(&all[first], uuid))
-			break;
-	accels = all + first;
-	importers = MAX_IMPORTERS;
-	if (count - first < importers + 1)
-		die("%u accelerators of the pod are active", count - first);
-}
-
 static void make_pod(void)
 {
-	if (mkdir(POD, 0700) && errno != EEXIST)
-		die_errno(POD, errno);
-	make_accel(0, MIB(480));
+	unsigned int count;
+
+	pod_make(POD, 0);
+	pod_add(POD, 0, MIB(480));
 	for (unsigned int id = 1; id <= MAX_IMPORTERS; id++)
-		make_accel(id, id == 1 ? MIB(16) : MIB(4));
-	write_file(POD, "enabled", "1\n");
-	find_pod();
+		pod_add(POD, id, id == 1 ? MIB(16) : MIB(4));
+	pod_enable(POD, true);
+	accels = pod_scan(POD, &count);
+	importers = MAX_IMPORTERS;
+	if (count < importers + 1)
+		die("%u accelerators of the pod are active", count);
 	for (unsigned int i = 0; i <= importers; i++) {
 		accel_open(&accels[i]);
 		must(accel_tunable_write(&accels[i], "heartbeat_ms", 3600 * 1000));
@@ -577,7 +523,7 @@ static void bench_revoke(void)
 	}
 
 	snprintf(text, sizeof(text), "ms=%u\n", DELAY_MS);
-	write_file(FABRIC, "delay", text);
+	accel_pod_knob(POD, "delay", text);
 	rtt = round_trip();
 	print("round_trip_ms", rtt / 1e6);
 	for (int i = 0; i < 3; i++) {
@@ -587,7 +533,7 @@ static void bench_revoke(void)
 			most = per_importer;
 	}
 	print("revoke_messages_per_importer", most);
-	write_file(FABRIC, "delay", "off\n");
+	accel_pod_knob(POD, "delay", "off");
 }
 
 int main(void)

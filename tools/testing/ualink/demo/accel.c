@@ -199,16 +199,21 @@ uint64_t accel_stale(struct accel *accel)
 	       accel_counter(accel, "hw/hw_stats", "stale_flushed");
 }
 
-void accel_knob(const char *name, const char *rule)
+void accel_pod_knob(const char *pod, const char *name, const char *rule)
 {
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/kernel/debug/vualink/default0/%s", name);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/vualink/%s/%s", pod, name);
 	fd = open(path, O_WRONLY);
 	if (fd < 0 || write(fd, rule, strlen(rule)) < 0)
 		die_errno(path, errno);
 	close(fd);
+}
+
+void accel_knob(const char *name, const char *rule)
+{
+	accel_pod_knob("default0", name, rule);
 }
 
 int accel_tunable_write(struct accel *accel, const char *name, uint64_t value)
@@ -288,7 +293,7 @@ void accel_gem_close(struct accel *accel, uint32_t handle)
 	must(accel_ioctl(accel->fd, DRM_IOCTL_GEM_CLOSE, &arg));
 }
 
-uint64_t accel_bind(struct accel *accel, uint32_t handle, uint64_t size)
+int accel_try_bind(struct accel *accel, uint32_t handle, uint64_t size, uint64_t *va)
 {
 	struct drm_vualink_vm_bind arg = {
 		.vm_id = accel->vm,
@@ -299,8 +304,16 @@ uint64_t accel_bind(struct accel *accel, uint32_t handle, uint64_t size)
 	};
 
 	accel->next_va += (size + 2 * VA_ALIGN - 1) / VA_ALIGN * VA_ALIGN;
-	must(accel_ioctl(accel->fd, DRM_IOCTL_VUALINK_VM_BIND, &arg));
-	return arg.va;
+	*va = arg.va;
+	return accel_ioctl(accel->fd, DRM_IOCTL_VUALINK_VM_BIND, &arg);
+}
+
+uint64_t accel_bind(struct accel *accel, uint32_t handle, uint64_t size)
+{
+	uint64_t va;
+
+	must(accel_try_bind(accel, handle, size, &va));
+	return va;
 }
 
 void accel_unbind(struct accel *accel, uint64_t va, uint64_t size)
@@ -317,10 +330,18 @@ void accel_unbind(struct accel *accel, uint64_t va, uint64_t size)
 
 /* ------------------------------------------------------------------ jobs */
 
-static void submit(struct accel *accel, const struct drm_vualink_cmd *cmds,
-		   uint32_t count, uint32_t syncobj)
+static void destroy_syncobj(struct accel *accel, uint32_t syncobj)
 {
-	struct drm_vualink_sync out = { .handle = syncobj };
+	struct drm_syncobj_destroy arg = { .handle = syncobj };
+
+	must(accel_ioctl(accel->fd, DRM_IOCTL_SYNCOBJ_DESTROY, &arg));
+}
+
+int accel_submit(struct accel *accel, const struct drm_vualink_cmd *cmds,
+		 uint32_t count, uint32_t *syncobj)
+{
+	struct drm_syncobj_create create = {};
+	struct drm_vualink_sync out = {};
 	struct drm_vualink_exec arg = {
 		.vm_id = accel->vm,
 		.cmds = {
@@ -334,8 +355,16 @@ static void submit(struct accel *accel, const struct drm_vualink_cmd *cmds,
 			.stride = sizeof(out),
 		},
 	};
+	int error = accel_ioctl(accel->fd, DRM_IOCTL_SYNCOBJ_CREATE, &create);
 
-	must(accel_ioctl(accel->fd, DRM_IOCTL_VUALINK_EXEC, &arg));
+	if (error)
+		return error;
+	out.handle = create.handle;
+	*syncobj = create.handle;
+	error = accel_ioctl(accel->fd, DRM_IOCTL_VUALINK_EXEC, &arg);
+	if (error)
+		destroy_syncobj(accel, create.handle);
+	return error;
 }
 
 static void wait_for(struct accel *accel, uint32_t syncobj)
@@ -368,20 +397,23 @@ static int fence_error(struct accel *accel, uint32_t syncobj)
 	return info.status < 0 ? -info.status : 0;
 }
 
+int accel_wait(struct accel *accel, uint32_t syncobj)
+{
+	int error;
+
+	wait_for(accel, syncobj);
+	error = fence_error(accel, syncobj);
+	destroy_syncobj(accel, syncobj);
+	return error;
+}
+
 int accel_run(struct accel *accel, const struct drm_vualink_cmd *cmds,
 	      uint32_t count)
 {
-	struct drm_syncobj_create create = {};
-	struct drm_syncobj_destroy destroy = {};
-	int error;
+	uint32_t syncobj;
+	int error = accel_submit(accel, cmds, count, &syncobj);
 
-	must(accel_ioctl(accel->fd, DRM_IOCTL_SYNCOBJ_CREATE, &create));
-	submit(accel, cmds, count, create.handle);
-	wait_for(accel, create.handle);
-	error = fence_error(accel, create.handle);
-	destroy.handle = create.handle;
-	must(accel_ioctl(accel->fd, DRM_IOCTL_SYNCOBJ_DESTROY, &destroy));
-	return error;
+	return error ? error : accel_wait(accel, syncobj);
 }
 
 int accel_load(struct accel *accel, uint64_t va, void *data, size_t size)

@@ -57,7 +57,8 @@ uint64_t accel_counter(struct accel *accel, const char *name, const char *key);
 bool accel_idle(struct accel *accel, struct drm_ualink_device_info *info);
 /* Uses of TLB entries that were outdated, but for those before their flush. */
 uint64_t accel_stale(struct accel *accel);
-/* A knob of the fabric of the first pod that the module makes. */
+/* A knob of the fabric of a pod, and of the first one that the module makes. */
+void accel_pod_knob(const char *pod, const char *name, const char *rule);
 void accel_knob(const char *name, const char *rule);
 int accel_tunable_write(struct accel *accel, const char *name, uint64_t value);
 int accel_tunable_read(struct accel *accel, const char *name, uint64_t *value);
@@ -69,9 +70,14 @@ int accel_ioctl(int fd, unsigned long request, void *arg);
 uint32_t accel_bo(struct accel *accel, uint64_t size, uint32_t flags);
 void accel_gem_close(struct accel *accel, uint32_t handle);
 uint64_t accel_bind(struct accel *accel, uint32_t handle, uint64_t size);
+/* 0 or an errno. */
+int accel_try_bind(struct accel *accel, uint32_t handle, uint64_t size, uint64_t *va);
 void accel_unbind(struct accel *accel, uint64_t va, uint64_t size);
 
-/* Jobs: 0, or the errno of the fence. */
+/* Jobs: 0, or the errno of the ioctl or of the fence. What was submitted is waited for. */
+int accel_submit(struct accel *accel, const struct drm_vualink_cmd *cmds,
+		 uint32_t count, uint32_t *syncobj);
+int accel_wait(struct accel *accel, uint32_t syncobj);
 int accel_run(struct accel *accel, const struct drm_vualink_cmd *cmds,
 	      uint32_t count);
 int accel_load(struct accel *accel, uint64_t va, void *data, size_t size);

@@ -151,7 +151,9 @@ static void gem_export_file_cap(struct kunit *test)
 		handles[i] = gem_test_object(test, a, TEST_SIZE);
 	for (i = 0; i < ARRAY_SIZE(handles) - 1; i++)
 		KUNIT_EXPECT_EQ(test, gem_test_export(test, a, handles[i], 0, &args), 0);
+	KUNIT_EXPECT_EQ(test, gem_test_info(gem_test_dev(test, 0)).refused, 0);
 	KUNIT_EXPECT_EQ(test, gem_test_export(test, a, handles[i], 0, &args), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, gem_test_info(gem_test_dev(test, 0)).refused, 1);
 	/* What is exported already costs nothing; others are not concerned. */
 	KUNIT_EXPECT_EQ(test, gem_test_export(test, a, handles[0], 0, &args), 0);
 	other = gem_test_object(test, b, TEST_SIZE);

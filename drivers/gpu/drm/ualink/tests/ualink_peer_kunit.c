@@ -464,12 +464,38 @@ static void peer_unregisters_with_all(struct kunit *test)
 			    ERR_PTR(-ENODEV));
 }
 
+/* Accesses that were refused are counted for who made them; nothing else changes. */
+static void peer_faults_are_counted(struct kunit *test)
+{
+	struct ualink_mock_pod *pod = ualink_mock_pod_create(test, NULL, 3);
+	struct ualink_mock *a = &pod->nodes[0], *b = &pod->nodes[1], *c = &pod->nodes[2];
+	struct ualink_mock_import *obj = ualink_mock_get(b, ualink_mock_export(a));
+	atomic64_t *faults = &a->udev->counters[UALINK_COUNT_FAULTS];
+	unsigned int i;
+
+	for (i = 0; i < 10000; i++)
+		ualink_notify_fault(a->udev, b->id);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&ualink_mock_peer(a, b)->faults), 10000);
+	ualink_notify_fault(a->udev, a->id);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&ualink_mock_peer(a, a)->faults), 1);
+	/* Who has never greeted has no counter of its own; what is no id is nobody. */
+	ualink_notify_fault(a->udev, c->id);
+	ualink_notify_fault(a->udev, UALINK_MAX_IDS);
+	KUNIT_EXPECT_NULL(test, xa_load(&a->udev->peers, c->id));
+	KUNIT_EXPECT_EQ(test, atomic64_read(faults), 10002);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&b->udev->counters[UALINK_COUNT_FAULTS]), 0);
+
+	KUNIT_EXPECT_EQ(test, ualink_mock_peer(a, b)->state, UALINK_PEER_UP);
+	KUNIT_EXPECT_EQ(test, obj->deaths, 0);
+}
+
 static struct kunit_case ualink_peer_cases[] = {
 	KUNIT_CASE_PARAM(peer_refuses_other_session, stale_gen_params),
 	KUNIT_CASE(peer_believes_echo_only),
 	KUNIT_CASE(peer_restarts),
 	KUNIT_CASE_PARAM(peer_is_lost, loss_gen_params),
 	KUNIT_CASE(peer_is_suspect),
+	KUNIT_CASE(peer_faults_are_counted),
 	KUNIT_CASE(peer_is_left_alone),
 	KUNIT_CASE_SLOW(peer_is_deaf_to_one),
 	KUNIT_CASE_SLOW(peer_does_not_read),

@@ -249,12 +249,55 @@ static void pair_never_sees_reused_memory(struct kunit *test)
 			fix_stat(owner, stale_flushed));
 }
 
+/* The owner is told of what it refuses, with the name of who tried, and of nothing else. */
+static void pair_owner_hears_of_faults(struct kunit *test)
+{
+	struct vualink_fabric *fabric = fix_fabric(test);
+	struct fix_gpu *owner = fix_gpu(test, fabric, 0, FIX_VRAM);
+	struct fix_gpu *src = fix_gpu(test, fabric, 1023, FIX_VRAM);
+	u64 page = fix_share(owner, SZ_1M, 0, src, VA), *word = fix_word(owner, page);
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, 0, fix_fill(src, 1, VA, SZ_4K, 7).error);
+	KUNIT_EXPECT_EQ(test, owner->refused, 0);
+
+	fix_map_npa(owner, SZ_1M, page | VUALINK_PTE_VALID, 0);
+	KUNIT_ASSERT_EQ(test, 0, vualink_hw_npa_flush(owner->hw, 0, U64_MAX));
+	fix_expect_fault(fix_fill(src, 1, VA, SZ_4K, 8), VUALINK_HW_FAULT_NPA_WRITE, VA, true);
+	KUNIT_EXPECT_EQ(test, owner->refused, 1);
+	KUNIT_EXPECT_EQ(test, owner->last_reason, VUALINK_HW_FAULT_NPA_WRITE);
+
+	fix_map_npa(owner, SZ_1M, 0, 0);
+	KUNIT_ASSERT_EQ(test, 0, vualink_hw_npa_flush(owner->hw, 0, U64_MAX));
+	for (i = 0; i < 100; i++)
+		fix_expect_fault(fix_fill(src, 1, VA, SZ_4K, 9), VUALINK_HW_FAULT_NPA, VA, true);
+	KUNIT_EXPECT_EQ(test, owner->refused, 101);
+	KUNIT_EXPECT_EQ(test, owner->last_reason, VUALINK_HW_FAULT_NPA);
+
+	KUNIT_ASSERT_EQ(test, 0, vualink_hw_source_gate(owner->hw, src->id, false));
+	fix_expect_fault(fix_fill(src, 1, VA, SZ_4K, 10), VUALINK_HW_FAULT_GATE, VA, true);
+	KUNIT_EXPECT_EQ(test, owner->refused, 102);
+	KUNIT_EXPECT_EQ(test, owner->last_reason, VUALINK_HW_FAULT_GATE);
+	KUNIT_EXPECT_EQ(test, owner->last, src->id);
+
+	/* What does not get that far it does not know of. */
+	KUNIT_ASSERT_EQ(test, 0, vualink_fabric_cut(fabric, owner->id, src->id));
+	fix_expect_fault(fix_fill(src, 1, VA, SZ_4K, 11), VUALINK_HW_FAULT_LINK, VA, true);
+	fix_expect_fault(fix_fill(src, 1, VA + SZ_2M, 8, 12), VUALINK_HW_FAULT_VA, VA + SZ_2M,
+			 true);
+	KUNIT_EXPECT_EQ(test, owner->refused, 102);
+	KUNIT_EXPECT_EQ(test, fix_stat(owner, npa_refused), 102);
+	KUNIT_EXPECT_EQ(test, fix_stat(src, npa_refused) + src->refused, 0);
+	KUNIT_EXPECT_EQ(test, *word, 7 + (7ull << 32));
+}
+
 static struct kunit_case vualink_engine_pair_cases[] = {
 	KUNIT_CASE(pair_copies_both_ways),
 	KUNIT_CASE(pair_adds_are_atomic),
 	KUNIT_CASE(pair_adds_tell_what_was),
 	KUNIT_CASE(pair_crosses_flushes),
 	KUNIT_CASE(pair_never_sees_reused_memory),
+	KUNIT_CASE(pair_owner_hears_of_faults),
 	{}
 };
 

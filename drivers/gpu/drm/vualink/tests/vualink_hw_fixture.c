@@ -77,11 +77,25 @@ static void fix_irq_link(void *data, u32 id, bool up)
 	fix_irq_end(gpu, flags);
 }
 
+static void fix_irq_refused(void *data, u32 src, enum vualink_hw_fault_reason reason)
+{
+	struct fix_gpu *gpu = data;
+	unsigned long flags;
+
+	if (fix_irq_begin(gpu, &flags)) {
+		gpu->refused++;
+		gpu->last = src;
+		gpu->last_reason = reason;
+	}
+	fix_irq_end(gpu, flags);
+}
+
 static const struct vualink_hw_irq_ops fix_irq = {
 	.rx = fix_irq_rx,
 	.tx = fix_irq_tx,
 	.done = fix_irq_done,
 	.link = fix_irq_link,
+	.refused = fix_irq_refused,
 };
 
 /* Fabric and accelerators */

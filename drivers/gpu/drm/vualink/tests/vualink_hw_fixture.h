@@ -54,7 +54,9 @@ struct fix_job {
  * @tx: tx interrupts
  * @link_up: link interrupts, with up
  * @link_down: link interrupts, with down
- * @last: id in the last rx, tx or link interrupt
+ * @refused: refused interrupts
+ * @last_reason: what the last of them said
+ * @last: id in the last rx, tx, link or refused interrupt
  * @dead: no interrupt may come any more
  * @late: interrupts that came all the same
  */
@@ -75,6 +77,8 @@ struct fix_gpu {
 	u32 tx;
 	u32 link_up;
 	u32 link_down;
+	u32 refused;
+	enum vualink_hw_fault_reason last_reason;
 	u32 last;
 	bool dead;
 	u32 late;
