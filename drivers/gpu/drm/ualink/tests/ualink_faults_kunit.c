@@ -1,468 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A course of events in which every type of message is sent, and what happens to it
- * when one or two messages are lost, damaged, doubled, late or overtaken: nothing that
- * a user could see. Several courses run at the same time, in lanes, each with faults
- * of its own.
+ * What one or two messages that are lost, damaged, doubled, late or overtaken do to a
+ * course of events in which every type of message is sent: nothing but to move the
+ * counters that are there for it.
  */
 
 #include <linux/module.h>
 #include <linux/prandom.h>
 
 #include "../ualink_names.h"
-#include "ualink_mock.h"
+#include "ualink_course.h"
 
-#define LANES		12
-#define MAX_FAULTS	2
-#define MAX_MEMS	10
 /* Of the messages of one type from one end, so many get their faults. */
-#define MAX_NTH		3
-#define PAIRS_EACH	2
+#define MAX_NTH		2
+#define PAIRS_EACH	1
 #define SEED		20261130
 /* An initiator waits half a second for the answer to its READY. */
 #define SLOW_MS		400
-
-enum fault_action {
-	LOST,
-	DAMAGED,
-	DOUBLED,
-	LATE,		/* until the step is over, which has repeated it then */
-	LAST,		/* until the course is over */
-	OVERTAKEN,
-	FAULT_ACTIONS,
-};
-
-static const char * const action_names[] = {
-	[LOST] = "lost",
-	[DAMAGED] = "damaged",
-	[DOUBLED] = "doubled",
-	[LATE] = "late",
-	[LAST] = "last",
-	[OVERTAKEN] = "overtaken",
-};
-
-/* The @nth message of a type from a to b, or @back. */
-struct fault {
-	u8 type;
-	bool back;
-	unsigned int nth;
-	enum fault_action action;
-	/* The number of the rule; the step in which it happened, or -1 */
-	int rule, step;
-};
-
-enum step {
-	STEP_GREET,
-	STEP_BEAT,
-	STEP_RELEASE,
-	STEP_IMPORT,
-	STEP_REVOKE,
-	STEP_LEAVE,
-	STEP_REFUSE,
-	STEP_DIAL,
-	STEP_CROSS,
-	STEP_CLEAR,
-	STEP_RESTART,
-	STEP_END,
-	STEP_LAST,
-	STEPS,
-};
-
-/*
- * What three accelerators do. Only messages between @a and @b are in danger; what @a
- * and @c have of each other outlives each course.
- */
-struct lane {
-	struct ualink_mock_pod *pod;
-	struct ualink_mock *a, *b, *c;
-	struct ualink_mock_import *a_from_c, *c_from_a;
-
-	/* In one course */
-	char name[80];
-	const char *failed;
-	struct fault faults[MAX_FAULTS];
-	unsigned int nr_faults;
-	struct ualink_mock_mem *mems[MAX_MEMS];
-	unsigned int nr_mems;
-	struct ualink_mock_async *waiting[3];
-	struct ualink_mock_import *of_b[2], *of_a, *c_from_b;
-	/* Messages sent and not received; repeated by a, by b; ignored in each step */
-	s64 missing[UALINK_MSG_TYPES];
-	u64 retries[2];
-	u64 ignored[STEPS];
-	u64 sessions[2], bad[2];
-};
-
-/* Notes the first thing that is not as it must be. */
-#define EXPECT_LANE(lane, cond) do {						\
-	if (!(cond) && !(lane)->failed)						\
-		(lane)->failed = #cond;						\
-} while (0)
-
-static struct ualink_mock_mem *lend(struct lane *lane, struct ualink_mock *node)
-{
-	struct ualink_mock_mem *mem = ualink_mock_export(node);
-
-	KUNIT_ASSERT_LT(lane->pod->test, lane->nr_mems, MAX_MEMS);
-	lane->mems[lane->nr_mems++] = mem;
-	return mem;
-}
-
-static void ask(struct lane *lane, int i, struct ualink_mock *node, struct ualink_mock_mem *mem)
-{
-	lane->waiting[i] = ualink_mock_import_begin_with(node, mem, UALINK_MOCK_RW, 0);
-}
-
-static struct ualink_mock_import *receive(struct lane *lane, int i)
-{
-	struct ualink_mock_import *obj = ualink_mock_import_end(lane->waiting[i]);
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL_MSG(lane->pod->test, obj, "%s", lane->name);
-	EXPECT_LANE(lane, !ualink_mock_access(obj, true));
-	return obj;
-}
-
-static void bury(struct lane *lane, struct ualink_mock_import *obj, enum ualink_death why)
-{
-	EXPECT_LANE(lane, ualink_mock_wait(READ_ONCE(obj->deaths) == 1));
-	EXPECT_LANE(lane, obj->why == why);
-	EXPECT_LANE(lane, ualink_mock_access(obj, false) == -EFAULT);
-	ualink_mock_close(obj);
-}
-
-static bool happened(struct lane *lane, u8 type, enum fault_action action)
-{
-	unsigned int i;
-
-	for (i = 0; i < lane->nr_faults; i++)
-		if (lane->faults[i].step >= 0 && lane->faults[i].type == type &&
-		    lane->faults[i].action == action)
-			return true;
-	return false;
-}
-
-static unsigned int sent(struct lane *lane, u8 type, bool back)
-{
-	struct ualink_mock *src = back ? lane->b : lane->a, *dst = back ? lane->a : lane->b;
-
-	return ualink_mock_count(lane->pod, type, src->id, dst->id);
-}
-
-/* The first import from somebody. */
-static void greet_begin(struct lane *lane)
-{
-	ask(lane, 0, lane->a, lend(lane, lane->b));
-	lane->c_from_b = ualink_mock_get(lane->c, lend(lane, lane->b));
-}
-
-static void greet_end(struct lane *lane)
-{
-	lane->of_b[0] = receive(lane, 0);
-}
-
-static void beat_begin(struct lane *lane)
-{
-	ualink_device_set_tunable(lane->a->udev, UALINK_HEARTBEAT_MS, 10);
-}
-
-static void beat_end(struct lane *lane)
-{
-	struct ualink_peer *peer = ualink_mock_peer(lane->a, lane->b);
-
-	EXPECT_LANE(lane, ualink_mock_wait(sent(lane, UALINK_MSG_PING, false)));
-	ualink_device_set_tunable(lane->a->udev, UALINK_HEARTBEAT_MS, 60000);
-	EXPECT_LANE(lane, ualink_mock_wait(!READ_ONCE(peer->ping.type)));
-	EXPECT_LANE(lane, sent(lane, UALINK_MSG_PONG, true));
-}
-
-static void release_begin(struct lane *lane)
-{
-	ualink_mock_close(lane->of_b[0]);
-}
-
-/* All that is left of a at b, and what a knows of others: an import from c. */
-static bool given_back(struct lane *lane)
-{
-	struct ualink_peer_info info;
-
-	ualink_peer_info(lane->b->udev, lane->a->id, &info);
-	return !info.grants && READ_ONCE(lane->a->udev->nr_import_records) == 1;
-}
-
-static void release_end(struct lane *lane)
-{
-	EXPECT_LANE(lane, ualink_mock_wait(given_back(lane)));
-}
-
-static void import_begin(struct lane *lane)
-{
-	ask(lane, 0, lane->a, lend(lane, lane->b));
-	ask(lane, 1, lane->b, lend(lane, lane->a));
-	ask(lane, 2, lane->a, lend(lane, lane->b));
-}
-
-static void import_end(struct lane *lane)
-{
-	lane->of_b[0] = receive(lane, 0);
-	lane->of_a = receive(lane, 1);
-	lane->of_b[1] = receive(lane, 2);
-}
-
-static void revoke_begin(struct lane *lane)
-{
-	ualink_export_end(lane->of_b[0]->mem->exp);
-}
-
-/* Nothing is left in quarantine, so it was acknowledged. */
-static void revoke_end(struct lane *lane)
-{
-	struct ualink_mock_mem *mem = lane->of_b[0]->mem;
-
-	bury(lane, lane->of_b[0], UALINK_DEATH_REVOKED);
-	EXPECT_LANE(lane, ualink_mock_wait(READ_ONCE(mem->exp->state) == UALINK_EXPORT_DEAD));
-	EXPECT_LANE(lane, ualink_mock_released(mem));
-	EXPECT_LANE(lane, !ualink_mock_access(lane->of_b[1], true));
-	EXPECT_LANE(lane, !ualink_mock_access(lane->c_from_b, true));
-	EXPECT_LANE(lane, !READ_ONCE(lane->c_from_b->deaths));
-	ualink_mock_close(lane->c_from_b);
-}
-
-static void leave_begin(struct lane *lane)
-{
-	ualink_mock_settle(lane->pod);
-	ualink_device_deactivate(lane->b->udev);
-}
-
-static void leave_end(struct lane *lane)
-{
-	bury(lane, lane->of_a, UALINK_DEATH_LOCAL_RESET);
-	EXPECT_LANE(lane, ualink_mock_access(lane->of_b[1], false));
-}
-
-static void refuse_begin(struct lane *lane)
-{
-	/* Any memory of b's that a does not hold any more. */
-	ask(lane, 0, lane->a, lane->mems[0]);
-}
-
-static s64 not_received(struct ualink_mock *node, u8 type)
-{
-	return atomic64_read(&node->udev->sent[type]) - atomic64_read(&node->udev->received[type]);
-}
-
-/* Counters end with an activation. */
-static void tally(struct lane *lane, struct ualink_mock *node, s64 sign)
-{
-	unsigned int type;
-
-	for (type = 0; type < UALINK_MSG_TYPES; type++)
-		lane->missing[type] += sign * not_received(node, type);
-	if (node != lane->c)
-		lane->retries[node == lane->b] += sign *
-			ualink_mock_counter(node, UALINK_COUNT_RETRIES);
-}
-
-/* b says that it is not active, or, if its BYE was lost, nothing. */
-static void refuse_end(struct lane *lane)
-{
-	struct ualink_mock_import *obj = ualink_mock_import_end(lane->waiting[0]);
-	bool no_bye = happened(lane, UALINK_MSG_BYE, LOST) ||
-		      happened(lane, UALINK_MSG_BYE, DAMAGED) ||
-		      happened(lane, UALINK_MSG_BYE, LAST);
-
-	EXPECT_LANE(lane, obj == ERR_PTR(-ENODEV));
-	bury(lane, lane->of_b[1], no_bye ? UALINK_DEATH_PEER_LOST : UALINK_DEATH_PEER_LEFT);
-	ualink_mock_settle(lane->pod);
-	tally(lane, lane->b, 1);
-	EXPECT_LANE(lane, !ualink_device_activate(lane->b->udev));
-}
-
-/* Both begin a greeting before they hear each other. */
-static void dial_begin(struct lane *lane)
-{
-	ualink_mock_set_deaf(lane->a, true);
-	ualink_mock_set_deaf(lane->b, true);
-	ask(lane, 0, lane->a, lend(lane, lane->b));
-	ask(lane, 1, lane->b, lend(lane, lane->a));
-	ask(lane, 2, lane->a, lend(lane, lane->b));
-}
-
-static void dial_end(struct lane *lane)
-{
-	EXPECT_LANE(lane, ualink_mock_wait(sent(lane, UALINK_MSG_HELLO, true)));
-	EXPECT_LANE(lane, ualink_mock_wait(
-		    READ_ONCE(ualink_mock_peer(lane->a, lane->b)->greeting) !=
-		    UALINK_GREETING_NONE));
-	ualink_mock_set_deaf(lane->a, false);
-	ualink_mock_set_deaf(lane->b, false);
-}
-
-static void cross_begin(struct lane *lane)
-{
-}
-
-/* A request of both, at the same time. */
-static void clear_begin(struct lane *lane)
-{
-	ualink_export_end(lane->of_b[0]->mem->exp);
-	ualink_export_end(lane->of_a->mem->exp);
-}
-
-static void clear_end(struct lane *lane)
-{
-	struct ualink_mock_mem *of_a = lane->of_a->mem, *of_b = lane->of_b[0]->mem;
-
-	bury(lane, lane->of_b[0], UALINK_DEATH_REVOKED);
-	bury(lane, lane->of_a, UALINK_DEATH_REVOKED);
-	EXPECT_LANE(lane, ualink_mock_wait(READ_ONCE(of_a->exp->state) == UALINK_EXPORT_DEAD));
-	EXPECT_LANE(lane, ualink_mock_wait(READ_ONCE(of_b->exp->state) == UALINK_EXPORT_DEAD));
-}
-
-/* Of which a hears by a NAK. */
-static void restart_begin(struct lane *lane)
-{
-	ualink_mock_settle(lane->pod);
-	tally(lane, lane->b, 1);
-	ualink_mock_restart(lane->b);
-	ask(lane, 0, lane->a, lend(lane, lane->b));
-}
-
-static void restart_end(struct lane *lane)
-{
-	lane->of_b[0] = receive(lane, 0);
-	EXPECT_LANE(lane, sent(lane, UALINK_MSG_NAK, true));
-	bury(lane, lane->of_b[1], UALINK_DEATH_PEER_RESET);
-}
-
-static void end_begin(struct lane *lane)
-{
-	unsigned int i;
-
-	ualink_mock_close(lane->of_b[0]);
-	for (i = 0; i < lane->nr_mems; i++)
-		ualink_export_end(lane->mems[i]->exp);
-}
-
-static void end_end(struct lane *lane)
-{
-	unsigned int i;
-
-	release_end(lane);
-	for (i = 0; i < lane->nr_mems; i++)
-		EXPECT_LANE(lane, ualink_mock_wait(READ_ONCE(lane->mems[i]->exp->state) ==
-						   UALINK_EXPORT_DEAD));
-}
-
-/* What comes now has lost its meaning long ago. */
-static void last_begin(struct lane *lane)
-{
-	struct ualink_msg msg;
-	unsigned int i;
-
-	for (i = 0; i < lane->nr_faults; i++) {
-		struct fault *fault = &lane->faults[i];
-		u32 src = fault->back ? lane->b->id : lane->a->id;
-		u32 dst = fault->back ? lane->a->id : lane->b->id;
-
-		if (fault->step < 0 || fault->action != LAST)
-			continue;
-		EXPECT_LANE(lane, ualink_mock_nth(lane->pod, fault->type, src, dst, fault->nth,
-						  &msg));
-		ualink_mock_inject(lane->pod, src, dst, &msg);
-	}
-}
-
-static void last_end(struct lane *lane)
-{
-}
-
-/* All lanes begin a step, and then end it. */
-static const struct {
-	void (*begin)(struct lane *lane);
-	void (*end)(struct lane *lane);
-} steps[STEPS] = {
-	[STEP_GREET] = { greet_begin, greet_end },
-	[STEP_BEAT] = { beat_begin, beat_end },
-	[STEP_RELEASE] = { release_begin, release_end },
-	[STEP_IMPORT] = { import_begin, import_end },
-	[STEP_REVOKE] = { revoke_begin, revoke_end },
-	[STEP_LEAVE] = { leave_begin, leave_end },
-	[STEP_REFUSE] = { refuse_begin, refuse_end },
-	[STEP_DIAL] = { dial_begin, dial_end },
-	[STEP_CROSS] = { cross_begin, import_end },
-	[STEP_CLEAR] = { clear_begin, clear_end },
-	[STEP_RESTART] = { restart_begin, restart_end },
-	[STEP_END] = { end_begin, end_end },
-	[STEP_LAST] = { last_begin, last_end },
-};
-
-static void fault_arm(struct lane *lane, struct fault *fault)
-{
-	static const enum ualink_mock_action actions[] = {
-		[LOST] = UALINK_MOCK_DROP,
-		[DAMAGED] = UALINK_MOCK_CORRUPT,
-		[DOUBLED] = UALINK_MOCK_DUPLICATE,
-		[LATE] = UALINK_MOCK_HOLD,
-		[LAST] = UALINK_MOCK_DROP,
-		[OVERTAKEN] = UALINK_MOCK_OVERTAKE,
-	};
-	struct ualink_mock *src = fault->back ? lane->b : lane->a;
-	struct ualink_mock *dst = fault->back ? lane->a : lane->b;
-	int len = strlen(lane->name);
-
-	fault->step = -1;
-	fault->rule = ualink_mock_rule_nth(lane->pod, actions[fault->action], fault->type,
-					   src->id, dst->id, fault->nth);
-	snprintf(lane->name + len, sizeof(lane->name) - len, "%s%s %u %s %s", len ? ", " : "",
-		 fault->back ? "b" : "a", fault->nth, ualink_msg_type_name(fault->type),
-		 action_names[fault->action]);
-}
-
-static u64 between(struct lane *lane, size_t counter)
-{
-	struct ualink_peer *a = ualink_mock_peer(lane->a, lane->b);
-	struct ualink_peer *b = ualink_mock_peer(lane->b, lane->a);
-
-	return (a ? *(u64 *)((u8 *)a + counter) : 0) + (b ? *(u64 *)((u8 *)b + counter) : 0);
-}
-
-static u64 ignored(struct lane *lane)
-{
-	return between(lane, offsetof(struct ualink_peer, ignored));
-}
-
-/* In which step a fault happened. */
-static void lane_step(struct lane *lane, enum step step)
-{
-	unsigned int i;
-
-	for (i = 0; i < lane->nr_faults; i++)
-		if (lane->faults[i].step < 0 &&
-		    ualink_mock_rule_used(lane->pod, lane->faults[i].rule))
-			lane->faults[i].step = step;
-}
-
-static void run_step(struct lane *lanes, enum step step)
-{
-	struct ualink_mock_pod *pod = lanes->pod;
-	int i;
-
-	for (i = 0; i < LANES; i++)
-		lanes[i].ignored[step] = -ignored(&lanes[i]);
-	for (i = 0; i < LANES; i++)
-		steps[step].begin(&lanes[i]);
-	for (i = 0; i < LANES; i++)
-		steps[step].end(&lanes[i]);
-	if (step == STEP_DIAL)
-		return;
-	ualink_mock_settle(pod);
-	ualink_mock_release_held(pod, false);
-	ualink_mock_settle(pod);
-	for (i = 0; i < LANES; i++) {
-		lane_step(&lanes[i], step);
-		lanes[i].ignored[step] += ignored(&lanes[i]);
-	}
-}
 
 static u64 sessions(struct ualink_mock *node, struct ualink_mock *other)
 {
@@ -490,11 +44,11 @@ static void lane_start(struct lane *lane, const struct fault *faults, unsigned i
 	memset(lane->retries, 0, sizeof(lane->retries));
 	for (i = 0; i < count; i++) {
 		lane->faults[i] = faults[i];
-		fault_arm(lane, &lane->faults[i]);
+		ualink_course_arm(lane, &lane->faults[i]);
 	}
-	tally(lane, lane->a, -1);
-	tally(lane, lane->b, -1);
-	tally(lane, lane->c, -1);
+	ualink_course_tally(lane, lane->a, -1);
+	ualink_course_tally(lane, lane->b, -1);
+	ualink_course_tally(lane, lane->c, -1);
 	lane->sessions[0] = sessions(lane->a, lane->b);
 	lane->sessions[1] = sessions(lane->b, lane->a);
 	lane->bad[0] = bad_msgs(lane->a, lane->b);
@@ -564,9 +118,9 @@ static void check_counters(struct lane *lane)
 	unsigned int i;
 	u8 type;
 
-	tally(lane, lane->a, 1);
-	tally(lane, lane->b, 1);
-	tally(lane, lane->c, 1);
+	ualink_course_tally(lane, lane->a, 1);
+	ualink_course_tally(lane, lane->b, 1);
+	ualink_course_tally(lane, lane->c, 1);
 	for (type = 0; type < UALINK_MSG_TYPES; type++)
 		EXPECT_LANE(lane, lane->missing[type] == expected_missing(lane, type));
 	for (i = 0; i < lane->nr_faults; i++) {
@@ -638,12 +192,12 @@ static bool run_course(struct lane *lanes)
 	for (step = 0; step < STEPS; step++) {
 		unsigned long start = jiffies;
 
-		run_step(lanes, step);
+		ualink_course_step(lanes, step);
 		/* This one has no READY, but waits for the peer timeout at times. */
 		if (step != STEP_REFUSE)
 			slow |= time_after(jiffies, start + msecs_to_jiffies(SLOW_MS));
 	}
-	for (i = 0; i < LANES; i++) {
+	for (i = 0; i < UALINK_COURSE_LANES; i++) {
 		check_counters(&lanes[i]);
 		check_end(&lanes[i]);
 		check_third(&lanes[i]);
@@ -658,7 +212,7 @@ static bool any_failed(struct lane *lanes)
 {
 	int i;
 
-	for (i = 0; i < LANES; i++)
+	for (i = 0; i < UALINK_COURSE_LANES; i++)
 		if (lanes[i].failed)
 			return true;
 	return false;
@@ -677,24 +231,24 @@ static void run_courses(struct lane *lanes, const struct fault *faults, unsigned
 
 	do {
 		ualink_mock_log_clear(lanes->pod);
-		for (i = 0; i < LANES; i++)
+		for (i = 0; i < UALINK_COURSE_LANES; i++)
 			lane_start(&lanes[i], faults + i * each, i < count ? each : 0);
 		slow = run_course(lanes);
 	} while (slow && any_failed(lanes) && --tries);
-	for (i = 0; i < LANES; i++)
+	for (i = 0; i < UALINK_COURSE_LANES; i++)
 		KUNIT_EXPECT_NULL_MSG(test, lanes[i].failed, "%s: %s", lanes[i].name,
 				      lanes[i].failed);
 }
 
 static struct lane *make_lanes(struct kunit *test)
 {
-	struct ualink_mock_pod *pod = ualink_mock_pod_create(test, NULL, 3 * LANES);
-	struct lane *lanes = kunit_kcalloc(test, LANES, sizeof(*lanes), GFP_KERNEL);
+	struct ualink_mock_pod *pod = ualink_mock_pod_create(test, NULL, 3 * UALINK_COURSE_LANES);
+	struct lane *lanes = kunit_kcalloc(test, UALINK_COURSE_LANES, sizeof(*lanes), GFP_KERNEL);
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, lanes);
 	ualink_mock_tune(pod, UALINK_PEER_TIMEOUT_MS, 3000);
-	for (i = 0; i < LANES; i++) {
+	for (i = 0; i < UALINK_COURSE_LANES; i++) {
 		struct lane *lane = &lanes[i];
 
 		lane->pod = pod;
@@ -718,9 +272,9 @@ static void run_without_faults(struct lane *lanes, unsigned int counts[UALINK_MS
 	for (type = 0; type < UALINK_MSG_TYPES; type++) {
 		for (back = 0; back < 2; back++) {
 			counts[type][back] = UINT_MAX;
-			for (i = 0; i < LANES; i++)
+			for (i = 0; i < UALINK_COURSE_LANES; i++)
 				counts[type][back] = min(counts[type][back],
-							 sent(&lanes[i], type, back));
+							 ualink_course_sent(&lanes[i], type, back));
 		}
 		KUNIT_ASSERT_TRUE(lanes->pod->test, !ualink_msg_type_valid(type) ||
 				  counts[type][0] || counts[type][1]);
@@ -751,9 +305,9 @@ static void run_faults(struct lane *lanes, const struct fault *faults, unsigned 
 {
 	unsigned int done, i, k;
 
-	for (done = 0; done < count; done += LANES) {
+	for (done = 0; done < count; done += UALINK_COURSE_LANES) {
 		run_courses(lanes, faults + done * each, count - done, each);
-		for (i = 0; i < LANES; i++)
+		for (i = 0; i < UALINK_COURSE_LANES; i++)
 			for (k = 0; k < lanes[i].nr_faults; k++)
 				if (lanes[i].faults[k].step >= 0)
 					hits[lanes[i].faults[k].type][lanes[i].faults[k].action]++;
@@ -779,7 +333,7 @@ static void check_hits(struct kunit *test, unsigned int hits[UALINK_MSG_TYPES][F
 			if (ualink_msg_type_valid(type))
 				KUNIT_EXPECT_GT_MSG(test, hits[type][action], 0, "%s %s",
 						    ualink_msg_type_name(type),
-						    action_names[action]);
+						    ualink_course_actions[action]);
 }
 
 /* Each of the first messages of each type, with each fault. */
@@ -872,10 +426,89 @@ static void faults_pairs(struct kunit *test)
 	KUNIT_EXPECT_GT(test, sum_hits(hits), 2 * count * 8 / 10);
 }
 
+/* Rings with so little room that most of what is sent has to wait. */
+static void faults_narrow(struct kunit *test)
+{
+	struct lane *lanes = make_lanes(test);
+
+	for (lanes->pod->ring_size = 1; lanes->pod->ring_size < 4; lanes->pod->ring_size++)
+		run_courses(lanes, NULL, 0, 0);
+}
+
+/* The only answer that a peer still gives. */
+static const u8 answers[] = {
+	UALINK_MSG_IMPORT_RSP, UALINK_MSG_RELEASE_ACK, UALINK_MSG_REVOKE_ACK, UALINK_MSG_PONG,
+	/* none */
+	UALINK_MSG_BYE,
+};
+
+static void answer_name(const u8 *type, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%s",
+		 *type == UALINK_MSG_BYE ? "none" : ualink_msg_type_name(*type));
+}
+
+KUNIT_ARRAY_PARAM(answer, answers, answer_name);
+
+static void tune_short(struct ualink_mock *node)
+{
+	ualink_device_set_tunable(node->udev, UALINK_HEARTBEAT_MS, 50);
+	ualink_device_set_tunable(node->udev, UALINK_REVOKE_DEADLINE_MS, 200);
+	ualink_device_set_tunable(node->udev, UALINK_PEER_TIMEOUT_MS, 1000);
+}
+
+/*
+ * All requests at once, to a peer that answers those of one type. What it answers is
+ * done; with the rest it is lost in the end, and nobody else is.
+ */
+static void faults_one_answer(struct kunit *test)
+{
+	const u8 *type = test->param_value;
+	struct ualink_mock_pod *pod = ualink_mock_pod_create(test, NULL, 3);
+	struct ualink_mock *a = &pod->nodes[0], *b = &pod->nodes[1], *c = &pod->nodes[2];
+	struct ualink_mock_mem *lent = ualink_mock_export(a), *of_b = ualink_mock_export(b);
+	struct ualink_mock_import *kept = ualink_mock_get(a, ualink_mock_export(b));
+	struct ualink_mock_import *closed = ualink_mock_get(a, ualink_mock_export(b));
+	struct ualink_mock_import *of_c = ualink_mock_get(a, ualink_mock_export(c));
+	struct ualink_mock_import *by_c = ualink_mock_get(c, ualink_mock_export(a));
+	struct ualink_mock_import *obj;
+
+	ualink_mock_get(b, lent);
+	ualink_mock_settle(pod);
+	ualink_mock_rule(pod, UALINK_MOCK_PASS, *type, b->id, a->id, UALINK_MOCK_ANY);
+	ualink_mock_rule(pod, UALINK_MOCK_DROP, 0, b->id, a->id, UALINK_MOCK_ANY);
+	tune_short(a);
+	ualink_mock_close(closed);
+	ualink_export_end(lent->exp);
+	obj = ualink_mock_import(a, of_b);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(obj),
+			*type == UALINK_MSG_IMPORT_RSP ? 0 : -ENODEV);
+
+	UALINK_MOCK_EXPECT(test, ualink_mock_peer_state(a, b) == UALINK_PEER_DOWN);
+	UALINK_MOCK_EXPECT(test, READ_ONCE(kept->deaths) == 1);
+	KUNIT_EXPECT_EQ(test, kept->why, UALINK_DEATH_PEER_LOST);
+	UALINK_MOCK_EXPECT(test, READ_ONCE(lent->exp->state) == UALINK_EXPORT_DEAD);
+	KUNIT_EXPECT_EQ(test, ualink_mock_counter(a, UALINK_COUNT_REVOKE_TIMEOUTS),
+			*type != UALINK_MSG_REVOKE_ACK);
+	KUNIT_EXPECT_GE(test, ualink_mock_counter(a, UALINK_COUNT_RETRIES), 1);
+	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(a, b));
+	KUNIT_EXPECT_EQ(test, of_c->deaths, 0);
+	KUNIT_EXPECT_EQ(test, sessions(a, c), 1);
+	KUNIT_EXPECT_EQ(test, ualink_mock_access(of_c, true), 0);
+	KUNIT_EXPECT_EQ(test, ualink_mock_access(by_c, true), 0);
+
+	ualink_mock_rules_clear(pod);
+	ualink_mock_get(a, of_b);
+	KUNIT_EXPECT_EQ(test, sessions(a, b), 2);
+}
+
 static struct kunit_case ualink_faults_cases[] = {
 	KUNIT_CASE_SLOW(faults_none),
 	KUNIT_CASE_SLOW(faults_single),
 	KUNIT_CASE_SLOW(faults_pairs),
+	KUNIT_CASE_SLOW(faults_narrow),
+	KUNIT_CASE_PARAM_ATTR(faults_one_answer, answer_gen_params,
+			      { .speed = KUNIT_SPEED_SLOW }),
 	{}
 };
 
