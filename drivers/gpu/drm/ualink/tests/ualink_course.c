@@ -206,10 +206,10 @@ static void dial_begin(struct lane *lane)
 
 static void dial_end(struct lane *lane)
 {
+	struct ualink_peer *peer = ualink_mock_peer(lane->a, lane->b);
+
 	EXPECT_LANE(lane, ualink_mock_wait(ualink_course_sent(lane, UALINK_MSG_HELLO, true)));
-	EXPECT_LANE(lane, ualink_mock_wait(
-		    READ_ONCE(ualink_mock_peer(lane->a, lane->b)->greeting) !=
-		    UALINK_GREETING_NONE));
+	EXPECT_LANE(lane, ualink_mock_wait(READ_ONCE(peer->greeting) != UALINK_GREETING_NONE));
 	ualink_mock_set_deaf(lane->a, false);
 	ualink_mock_set_deaf(lane->b, false);
 }

@@ -79,10 +79,13 @@ struct lane {
 };
 
 /* Notes the first thing that is not as it must be. */
-#define EXPECT_LANE(lane, cond) do {						\
-	if (!(cond) && !(lane)->failed)						\
-		(lane)->failed = #cond;						\
-} while (0)
+static inline void lane_expect(struct lane *lane, bool ok, const char *what)
+{
+	if (!ok && !lane->failed)
+		lane->failed = what;
+}
+
+#define EXPECT_LANE(lane, cond) lane_expect(lane, cond, #cond)
 
 extern const char * const ualink_course_actions[];
 
