@@ -3,6 +3,7 @@
  * Handles: what an export is called in the whole vPod.
  */
 
+#include <kunit/static_stub.h>
 #include <linux/export.h>
 #include <linux/once.h>
 #include <linux/random.h>
@@ -41,6 +42,8 @@ EXPORT_SYMBOL_GPL(ualink_handle_from_bytes);
  */
 void ualink_handle_generate(struct ualink_handle *handle, u32 id)
 {
+	KUNIT_STATIC_STUB_REDIRECT(ualink_handle_generate, handle, id);
+
 	get_random_bytes(handle, sizeof(*handle));
 	handle->tag &= ~(u64)(UALINK_MAX_IDS - 1);
 	handle->tag |= id;

@@ -32,8 +32,8 @@
 
 #define UALINK_MOCK_PAGE	SZ_4K
 #define UALINK_MOCK_SEGMENT	24
-#define UALINK_MOCK_LOG		2048
-#define UALINK_MOCK_RULES	8
+#define UALINK_MOCK_LOG		4096
+#define UALINK_MOCK_RULES	32
 /* Any id, and a number of times without end. */
 #define UALINK_MOCK_ANY		(-1)
 #define UALINK_MOCK_RW		(UALINK_ACCESS_READ | UALINK_ACCESS_WRITE)
@@ -45,6 +45,7 @@ enum ualink_mock_action {
 	UALINK_MOCK_HOLD,	/* until ualink_mock_release_held() */
 	UALINK_MOCK_DUPLICATE,
 	UALINK_MOCK_CORRUPT,
+	UALINK_MOCK_OVERTAKE,	/* by the next one in the ring, or ualink_mock_release_held() */
 	UALINK_MOCK_NO_LINK,	/* the sender is told */
 };
 
@@ -53,6 +54,8 @@ struct ualink_mock_rule {
 	enum ualink_mock_action action;
 	u8 type;
 	int src, dst;
+	/* How many of them pass before that */
+	unsigned int skip;
 	/* How many messages more, or UALINK_MOCK_ANY */
 	int times;
 };
@@ -70,6 +73,8 @@ struct ualink_mock_ring {
 	unsigned int count;
 	/* The sender was told that there is no room */
 	bool full;
+	/* A message that lets the next one pass */
+	struct ualink_mock_msg *overtaken;
 	/* Session of the last READY or READY_ACK; and for which the gate was opened last */
 	u64 ready[2];
 	u64 opened[2];
@@ -271,6 +276,9 @@ unsigned int ualink_mock_calls(struct ualink_mock *node, enum ualink_mock_op op)
 /* Messages */
 void ualink_mock_rule(struct ualink_mock_pod *pod, enum ualink_mock_action action, u8 type,
 		      int src, int dst, int times);
+int ualink_mock_rule_nth(struct ualink_mock_pod *pod, enum ualink_mock_action action, u8 type,
+			 u32 src, u32 dst, unsigned int nth);
+bool ualink_mock_rule_used(struct ualink_mock_pod *pod, int rule);
 void ualink_mock_rules_clear(struct ualink_mock_pod *pod);
 void ualink_mock_release_held(struct ualink_mock_pod *pod, bool backwards);
 unsigned int ualink_mock_held(struct ualink_mock_pod *pod);
@@ -279,6 +287,9 @@ void ualink_mock_inject(struct ualink_mock_pod *pod, u32 src, u32 dst,
 void ualink_mock_inject_packet(struct ualink_mock_pod *pod, const struct ualink_packet *pkt);
 void ualink_mock_log_clear(struct ualink_mock_pod *pod);
 unsigned int ualink_mock_sent(struct ualink_mock_pod *pod, u8 type);
+unsigned int ualink_mock_count(struct ualink_mock_pod *pod, u8 type, u32 src, u32 dst);
+bool ualink_mock_nth(struct ualink_mock_pod *pod, u8 type, u32 src, u32 dst, unsigned int nth,
+		     struct ualink_msg *msg);
 bool ualink_mock_last(struct ualink_mock_pod *pod, u8 type, struct ualink_packet *pkt);
 
 /* Memory and imports of it */

@@ -51,19 +51,41 @@ static void enqueue(struct ualink_mock *from, struct ualink_mock *to,
 	ring_bell(to, from->id);
 }
 
-static void hold(struct ualink_mock *from, struct ualink_mock *to, const struct ualink_msg *msg)
+static struct ualink_mock_msg *keep(struct ualink_mock *from, struct ualink_mock *to,
+				    const struct ualink_msg *msg)
 {
-	struct ualink_mock_pod *pod = from->pod;
 	struct ualink_mock_msg *entry;
 
 	entry = kzalloc_obj(*entry, GFP_ATOMIC);
 	if (!entry)
-		return;
+		return NULL;
 	entry->msg = *msg;
 	entry->src = from->id;
 	entry->dst = to->id;
-	list_add_tail(&entry->link, &pod->held);
-	pod->nr_held++;
+	return entry;
+}
+
+static void hold(struct ualink_mock *from, struct ualink_mock *to, const struct ualink_msg *msg)
+{
+	struct ualink_mock_msg *entry = keep(from, to, msg);
+
+	if (!entry)
+		return;
+	list_add_tail(&entry->link, &from->pod->held);
+	from->pod->nr_held++;
+}
+
+/* What let another message pass comes after it. */
+static void follow(struct ualink_mock *from, struct ualink_mock *to)
+{
+	struct ualink_mock_ring *ring = ualink_mock_ring(from, to);
+	struct ualink_mock_msg *entry = ring->overtaken;
+
+	if (!entry)
+		return;
+	ring->overtaken = NULL;
+	enqueue(from, to, &entry->msg);
+	kfree(entry);
 }
 
 static bool id_matches(int wanted, u32 id)
@@ -82,6 +104,10 @@ static enum ualink_mock_action find_action(struct ualink_mock_pod *pod,
 		if (!rule->times || (rule->type && rule->type != pkt->type) ||
 		    !id_matches(rule->src, pkt->src) || !id_matches(rule->dst, pkt->dst))
 			continue;
+		if (rule->skip) {
+			rule->skip--;
+			continue;
+		}
 		if (rule->times > 0)
 			rule->times--;
 		return rule->action;
@@ -176,12 +202,17 @@ static void carry(struct ualink_mock *from, struct ualink_mock *to,
 		copy.words[0] ^= cpu_to_le64(BIT_ULL(24));
 		enqueue(from, to, &copy);
 		break;
+	case UALINK_MOCK_OVERTAKE:
+		follow(from, to);
+		ualink_mock_ring(from, to)->overtaken = keep(from, to, msg);
+		return;
 	case UALINK_MOCK_PASS:
 		enqueue(from, to, msg);
 		break;
 	default:
-		break;
+		return;
 	}
+	follow(from, to);
 }
 
 int ualink_mock_op_send(struct ualink_device *udev, u32 dst, const struct ualink_msg *msg)
@@ -209,13 +240,13 @@ int ualink_mock_op_send(struct ualink_device *udev, u32 dst, const struct ualink
 		ring->full = true;
 		return -ENOSPC;
 	}
-	action = find_action(pod, &pkt);
+	/* What is never sent needs no accident. */
+	action = node->mute ? UALINK_MOCK_DROP : find_action(pod, &pkt);
 	if (action == UALINK_MOCK_NO_LINK)
 		return -ENOLINK;
 	log_msg(pod, &pkt, msg);
 	check_promise(node, to, &pkt);
-	if (!node->mute)
-		carry(node, to, &pkt, action, msg);
+	carry(node, to, &pkt, action, msg);
 	return 0;
 }
 
@@ -277,6 +308,7 @@ void ualink_mock_drain(struct ualink_mock_pod *pod)
 		list_for_each_entry_safe(entry, next, &pod->rings[i].msgs, link)
 			kfree(entry);
 		INIT_LIST_HEAD(&pod->rings[i].msgs);
+		kfree(pod->rings[i].overtaken);
 	}
 	list_for_each_entry_safe(entry, next, &pod->held, link)
 		kfree(entry);
@@ -297,6 +329,20 @@ void ualink_mock_set_deaf(struct ualink_mock *node, bool deaf)
 }
 
 /* Rules are tried in the order of their making. */
+static int add_rule(struct ualink_mock_pod *pod, const struct ualink_mock_rule *rule)
+{
+	int i;
+
+	spin_lock(&pod->lock);
+	for (i = 0; i < UALINK_MOCK_RULES && pod->rules[i].times; i++)
+		;
+	if (i < UALINK_MOCK_RULES)
+		pod->rules[i] = *rule;
+	spin_unlock(&pod->lock);
+	KUNIT_ASSERT_LT(pod->test, i, UALINK_MOCK_RULES);
+	return i;
+}
+
 void ualink_mock_rule(struct ualink_mock_pod *pod, enum ualink_mock_action action, u8 type,
 		      int src, int dst, int times)
 {
@@ -307,15 +353,31 @@ void ualink_mock_rule(struct ualink_mock_pod *pod, enum ualink_mock_action actio
 		.dst = dst,
 		.times = times,
 	};
-	int i;
 
-	spin_lock(&pod->lock);
-	for (i = 0; i < UALINK_MOCK_RULES && pod->rules[i].times; i++)
-		;
-	if (i < UALINK_MOCK_RULES)
-		pod->rules[i] = rule;
-	spin_unlock(&pod->lock);
-	KUNIT_ASSERT_LT(pod->test, i, UALINK_MOCK_RULES);
+	add_rule(pod, &rule);
+}
+
+/* For the @nth message of that kind from now on, the first being 1; the number of the rule. */
+int ualink_mock_rule_nth(struct ualink_mock_pod *pod, enum ualink_mock_action action, u8 type,
+			 u32 src, u32 dst, unsigned int nth)
+{
+	struct ualink_mock_rule rule = {
+		.action = action,
+		.type = type,
+		.src = src,
+		.dst = dst,
+		.skip = nth - 1,
+		.times = 1,
+	};
+
+	return add_rule(pod, &rule);
+}
+
+/* Whether there was such a message. */
+bool ualink_mock_rule_used(struct ualink_mock_pod *pod, int rule)
+{
+	guard(spinlock)(&pod->lock);
+	return !pod->rules[rule].times;
 }
 
 void ualink_mock_rules_clear(struct ualink_mock_pod *pod)
@@ -328,6 +390,7 @@ void ualink_mock_rules_clear(struct ualink_mock_pod *pod)
 void ualink_mock_release_held(struct ualink_mock_pod *pod, bool backwards)
 {
 	struct ualink_mock_msg *entry;
+	unsigned int i;
 
 	guard(spinlock)(&pod->lock);
 	while (!list_empty(&pod->held)) {
@@ -340,6 +403,8 @@ void ualink_mock_release_held(struct ualink_mock_pod *pod, bool backwards)
 		enqueue(mock_by_id(pod, entry->src), mock_by_id(pod, entry->dst), &entry->msg);
 		kfree(entry);
 	}
+	for (i = 0; i < pod->count * pod->count; i++)
+		follow(&pod->nodes[i / pod->count], &pod->nodes[i % pod->count]);
 }
 
 unsigned int ualink_mock_held(struct ualink_mock_pod *pod)
@@ -402,6 +467,45 @@ unsigned int ualink_mock_sent(struct ualink_mock_pod *pod, u8 type)
 		if ((!type || logged_type(&pod->log[i]) == type) && !said_before(pod, i))
 			n++;
 	return n;
+}
+
+static struct ualink_mock_msg *find_logged(struct ualink_mock_pod *pod, u8 type, u32 src,
+					   u32 dst, unsigned int nth)
+{
+	unsigned int i;
+
+	for (i = 0; i < pod->nr_log; i++) {
+		struct ualink_mock_msg *entry = &pod->log[i];
+
+		if (logged_type(entry) == type && entry->src == src && entry->dst == dst &&
+		    !--nth)
+			return entry;
+	}
+	return NULL;
+}
+
+/* Messages of @type from @src to @dst in the log, each repetition counted. */
+unsigned int ualink_mock_count(struct ualink_mock_pod *pod, u8 type, u32 src, u32 dst)
+{
+	unsigned int n = 0;
+
+	guard(spinlock)(&pod->lock);
+	while (find_logged(pod, type, src, dst, n + 1))
+		n++;
+	return n;
+}
+
+/* The @nth of these, the first being 1. */
+bool ualink_mock_nth(struct ualink_mock_pod *pod, u8 type, u32 src, u32 dst, unsigned int nth,
+		     struct ualink_msg *msg)
+{
+	struct ualink_mock_msg *entry;
+
+	guard(spinlock)(&pod->lock);
+	entry = find_logged(pod, type, src, dst, nth);
+	if (entry)
+		*msg = entry->msg;
+	return entry;
 }
 
 /* The last message of @type in the log, to be sent again or to make another of it. */
