@@ -111,7 +111,8 @@ static int vualink_vram_alloc_blocks(struct vualink_vram *vram,
 	u64 end = vualink_vram_limit(vram, place);
 	unsigned long flags = 0;
 
-	if (vram->scatter && !(place->flags & TTM_PL_FLAG_CONTIGUOUS))
+	/* A file in debugfs writes it at any time. */
+	if (READ_ONCE(vram->scatter) && !(place->flags & TTM_PL_FLAG_CONTIGUOUS))
 		return vualink_vram_alloc_scattered(vram, start, end, size,
 						    blocks);
 	if (place->flags & TTM_PL_FLAG_TOPDOWN)
