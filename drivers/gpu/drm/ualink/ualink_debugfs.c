@@ -208,11 +208,7 @@ static int npa_show(struct seq_file *m, void *unused)
 	struct ualink_npa *npa = &udev->npa;
 	u64 used, quarantined;
 
-	spin_lock(&npa->lock);
-	used = npa->used;
-	quarantined = npa->quarantined;
-	spin_unlock(&npa->lock);
-
+	ualink_npa_usage(npa, &used, &quarantined);
 	print_value(m, "size", npa->size);
 	print_value(m, "page_size", ualink_npa_page_size(npa));
 	print_value(m, "used", used);

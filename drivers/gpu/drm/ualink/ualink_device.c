@@ -698,8 +698,7 @@ void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *i
 	info->exports = udev->nr_active_exports;
 	info->grants = udev->nr_grants;
 	info->imports = udev->nr_imports;
-	info->npa_used = udev->npa.used;
-	info->npa_quarantined = udev->npa.quarantined;
+	ualink_npa_usage(&udev->npa, &info->npa_used, &info->npa_quarantined);
 }
 EXPORT_SYMBOL_GPL(ualink_device_info);
 

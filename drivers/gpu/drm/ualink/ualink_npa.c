@@ -149,6 +149,15 @@ void ualink_npa_free(struct ualink_npa *npa, struct drm_mm_node *node, bool quar
 }
 EXPORT_SYMBOL_IF_KUNIT(ualink_npa_free);
 
+/* Bytes in use, and those of them that are in quarantine. */
+void ualink_npa_usage(struct ualink_npa *npa, u64 *used, u64 *quarantined)
+{
+	spin_lock(&npa->lock);
+	*used = npa->used;
+	*quarantined = npa->quarantined;
+	spin_unlock(&npa->lock);
+}
+
 /* Bytes in the largest hole. drm_mm has no function for it, but keeps the largest first. */
 u64 ualink_npa_largest_free(struct ualink_npa *npa)
 {

@@ -32,6 +32,7 @@ void ualink_npa_fini(struct ualink_npa *npa);
 int ualink_npa_alloc(struct ualink_npa *npa, struct drm_mm_node *node, u64 size);
 void ualink_npa_quarantine(struct ualink_npa *npa, struct drm_mm_node *node);
 void ualink_npa_free(struct ualink_npa *npa, struct drm_mm_node *node, bool quarantined);
+void ualink_npa_usage(struct ualink_npa *npa, u64 *used, u64 *quarantined);
 u64 ualink_npa_largest_free(struct ualink_npa *npa);
 struct drm_mm_node *ualink_npa_next(struct ualink_npa *npa, u64 offset);
 

@@ -88,7 +88,6 @@ static int vualink_debugfs_state_show(struct seq_file *m, void *unused)
 	seq_printf(m, "id: %u\n", vdev->id);
 	seq_printf(m, "wedged: %d\n", vualink_device_wedged(vdev));
 	seq_printf(m, "vms: %u\n", vualink_debugfs_count_vms(vdev));
-	seq_printf(m, "vram_pinned: %lld\n", atomic64_read(&vdev->ualink.pinned));
 	mutex_lock(&vram->lock);
 	seq_printf(m, "vram_size: %llu\n", vram->mm.size);
 	seq_printf(m, "vram_used: %llu\n", vram->mm.size - vram->mm.avail);

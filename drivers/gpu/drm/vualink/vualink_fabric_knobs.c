@@ -204,9 +204,10 @@ void vualink_fabric_knob_msg(struct vualink_fabric *fabric, u32 src, u32 dst,
 			0xff;
 }
 
+/* @ms: if it is hit, the time that the rule says, if it says any */
 static bool vualink_knob_hit_flush(struct vualink_hw *hw,
 				   enum vualink_knob_id id,
-				   enum vualink_flush_kind kind)
+				   enum vualink_flush_kind kind, s32 *ms)
 {
 	struct vualink_knob *knob = &hw->params.fabric->knobs[id];
 
@@ -215,6 +216,7 @@ static bool vualink_knob_hit_flush(struct vualink_hw *hw,
 		return false;
 
 	guard(spinlock_irqsave)(&knob->fabric->lock);
+	*ms = knob->val[VUALINK_KEY_MS];
 	return knob->on &&
 	       vualink_knob_takes(knob, VUALINK_KEY_ID, hw->params.id) &&
 	       vualink_knob_takes(knob, VUALINK_KEY_KIND, kind) &&
@@ -228,12 +230,11 @@ static bool vualink_knob_hit_flush(struct vualink_hw *hw,
 int vualink_fabric_knob_flush(struct vualink_hw *hw,
 			      enum vualink_flush_kind kind)
 {
-	struct vualink_knob *delay;
+	s32 ms;
 
-	delay = &hw->params.fabric->knobs[VUALINK_KNOB_FLUSH_DELAY];
-	if (vualink_knob_hit_flush(hw, VUALINK_KNOB_FLUSH_DELAY, kind))
-		fsleep(READ_ONCE(delay->val[VUALINK_KEY_MS]) * USEC_PER_MSEC);
-	if (vualink_knob_hit_flush(hw, VUALINK_KNOB_FLUSH_FAIL, kind))
+	if (vualink_knob_hit_flush(hw, VUALINK_KNOB_FLUSH_DELAY, kind, &ms))
+		fsleep(ms * USEC_PER_MSEC);
+	if (vualink_knob_hit_flush(hw, VUALINK_KNOB_FLUSH_FAIL, kind, &ms))
 		return -EIO;
 	return 0;
 }

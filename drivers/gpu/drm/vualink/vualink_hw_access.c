@@ -10,14 +10,18 @@
  * what is locked, and why.
  */
 
+/*
+ * Jobs may access the same bytes at the same time, and CPUs may as well, as far as their
+ * users let them. That is a race of the users: hardware moves bytes all the same.
+ */
 static void vualink_access_memory(struct vualink_access *access, void *vaddr)
 {
 	switch (access->op) {
 	case VUALINK_READ:
-		memcpy(access->buf, vaddr, access->len);
+		data_race(memcpy(access->buf, vaddr, access->len));
 		break;
 	case VUALINK_WRITE:
-		memcpy(vaddr, access->buf, access->len);
+		data_race(memcpy(vaddr, access->buf, access->len));
 		break;
 	case VUALINK_LOAD:
 		access->value = atomic64_read_acquire(vaddr);

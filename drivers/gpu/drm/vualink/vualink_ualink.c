@@ -143,7 +143,6 @@ static int vualink_ualink_pin_locked(struct vualink_bo *bo)
 	if (ret < 0)
 		return ret;
 	ttm_bo_pin(&bo->tbo);
-	atomic64_add(bo->tbo.base.size, &to_vualink(bo->tbo.base.dev)->ualink.pinned);
 	return 0;
 }
 
@@ -165,7 +164,6 @@ static int vualink_ualink_pin(struct drm_gem_object *obj)
 
 static void vualink_ualink_unpin(struct drm_gem_object *obj)
 {
-	atomic64_sub(obj->size, &to_vualink(obj->dev)->ualink.pinned);
 	dma_resv_lock(obj->resv, NULL);
 	ttm_bo_unpin(&gem_to_vualink_bo(obj)->tbo);
 	dma_resv_unlock(obj->resv);

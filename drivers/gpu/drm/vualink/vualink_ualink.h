@@ -3,7 +3,6 @@
 #ifndef _VUALINK_UALINK_H_
 #define _VUALINK_UALINK_H_
 
-#include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -28,9 +27,6 @@ struct vualink_ualink {
 
 	/** @limbo: tables out of place, but not flushed */
 	struct list_head limbo;
-
-	/** @pinned: bytes of objects that are pinned because they are exported */
-	atomic64_t pinned;
 
 	/** @irq_lock: an interrupt is being handled; irq-safe */
 	spinlock_t irq_lock;

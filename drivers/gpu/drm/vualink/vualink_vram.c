@@ -114,7 +114,8 @@ static int vualink_vram_alloc_blocks(struct vualink_vram *vram,
 	/* Pairs with WRITE_ONCE() in vualink_device_suspend_hw() and _resume_hw(). */
 	if (READ_ONCE(vram->closed))
 		return -ENOSPC;
-	if (vram->scatter && !(place->flags & TTM_PL_FLAG_CONTIGUOUS))
+	/* A file in debugfs writes it at any time. */
+	if (READ_ONCE(vram->scatter) && !(place->flags & TTM_PL_FLAG_CONTIGUOUS))
 		return vualink_vram_alloc_scattered(vram, start, end, size,
 						    blocks);
 	if (place->flags & TTM_PL_FLAG_TOPDOWN)

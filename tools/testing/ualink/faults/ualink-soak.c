@@ -2,8 +2,9 @@
 /*
  * ualink-soak SECONDS [SEED] - many threads share, read, count in, revoke, free and
  * lose the memory of several accelerators at random, while links break, messages
- * are lost, accelerators are reset and memory is evicted. A reference model knows
- * what each operation may yield; what differs from it is a mismatch.
+ * are lost, accelerators are reset, memory is evicted, and somebody looks at all of
+ * it. A reference model knows what each operation may yield; what differs from it is
+ * a mismatch.
  *
  * The model: a shared object has an identity, which is written into it before it is
  * exported, and a history of four moments: published, revoke begun, revoke
@@ -24,6 +25,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/sync_file.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -101,6 +103,7 @@ static _Atomic unsigned int disturbances[ACCELS], disturbing[ACCELS];
 static _Atomic uint64_t identities = 0x1000;
 static _Atomic unsigned int mismatches;
 static _Atomic bool stop;
+static uint64_t events_read;
 static double end_time;
 
 static uint64_t rnd(struct thread *self)
@@ -592,6 +595,75 @@ static void *weather(void *data)
 	return NULL;
 }
 
+/* ----------------------------------------------------------- one who only looks */
+
+static void read_text(const char *path)
+{
+	char text[4096];
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		die_errno(path, errno);
+	while (fread(text, 1, sizeof(text), file))
+		;
+	fclose(file);
+}
+
+/* What anybody may read of an accelerator and of a file, whatever others do there. */
+static void look_at_files(struct accel *accel)
+{
+	static const char * const names[] = {
+		"state", "gpuvas", "hw/hw_stats", "hw/hw_gate", "ualink/exports", "ualink/imports",
+		"ualink/peers", "ualink/npa", "ualink/counters",
+	};
+	char path[32];
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		accel_counter(accel, names[i], "");
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", accel->fd);
+	read_text(path);
+	read_text("/sys/kernel/debug/vualink/default0/state");
+}
+
+static void query(struct accel *accel, uint32_t kind)
+{
+	uint8_t data[32][128];
+	struct drm_gem_ualink_query query = {
+		.kind = kind, .data_ptr = (uintptr_t)data, .count = 32, .stride = 128,
+	};
+
+	must(accel_ioctl(accel->fd, DRM_IOCTL_GEM_UALINK_QUERY, &query));
+}
+
+/* Nobody else reads events; without that each file gets one. */
+static void read_events(struct accel *accel)
+{
+	struct pollfd fd = { .fd = accel->fd, .events = POLLIN };
+	char events[1024];
+
+	while (poll(&fd, 1, 0) == 1 && read(accel->fd, events, sizeof(events)) > 0)
+		events_read++;
+}
+
+static void *look_round(void *data)
+{
+	struct thread *self = data;
+
+	while (!stop) {
+		struct accel *accel = &threads[rnd(self) % THREADS].accels[rnd(self) % ACCELS];
+
+		look_at_files(accel);
+		for (uint32_t kind = 0; kind <= DRM_UALINK_QUERY_IMPORTS; kind++)
+			query(accel, kind);
+		read_events(accel);
+		must(accel_tunable_write(accel, "cache_ms", 10 + rnd(self) % 20));
+		if (one_in(self, 8))
+			accel_debugfs_write(accel, "ualink/drop_idle", "1");
+		usleep(rnd(self) % 20000);
+	}
+	return NULL;
+}
+
 /* --------------------------------------------------------------------- main */
 
 static void expect_idle(struct thread *self)
@@ -623,6 +695,7 @@ int main(int argc, char **argv)
 	double seconds = argc > 1 ? atof(argv[1]) : 60;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
 	struct thread sky = { .index = THREADS, .rnd = seed * 77 + 1 };
+	struct thread watcher = { .index = THREADS + 1, .rnd = seed * 79 + 1 };
 	uint64_t operations = 0, outdated;
 	unsigned int count;
 
@@ -654,10 +727,12 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < THREADS; i++)
 		must(pthread_create(&threads[i].id, NULL, life, &threads[i]));
 	must(pthread_create(&sky.id, NULL, weather, &sky));
+	must(pthread_create(&watcher.id, NULL, look_round, &watcher));
 	while (now() < end_time && mismatches < 100)
 		usleep(100000);
 	stop = true;
 	pthread_join(sky.id, NULL);
+	pthread_join(watcher.id, NULL);
 	for (unsigned int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i].id, NULL);
 		operations += threads[i].operations;
@@ -668,6 +743,7 @@ int main(int argc, char **argv)
 		mismatch(&sky, "%" PRIu64 " uses of outdated TLB entries", outdated);
 	printf("faults: soak_operations %" PRIu64 "\n", operations);
 	printf("faults: soak_disturbances %" PRIu64 "\n", sky.operations);
+	printf("faults: soak_events %" PRIu64 "\n", events_read);
 	printf("faults: stale_uses %" PRIu64 "\n", outdated);
 	printf("faults: mismatches %u\n", mismatches);
 	return mismatches != 0;
