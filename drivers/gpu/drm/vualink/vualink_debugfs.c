@@ -17,19 +17,35 @@
 #include "vualink_hw.h"
 #include "vualink_vm.h"
 
-/*
- * Pods have their knobs in the folder "vualink", where "devices" counts the
- * accelerators that are in memory, unplugged ones included. Accelerators have
- * theirs in their folder in "dri":
+/**
+ * DOC: Files of an accelerator
  *
- * state	what the driver knows about the accelerator
- * gpuvas	all VMs and what is mapped in them
- * ttm_vram_mgr	use of VRAM
- * vram_scatter	1: no two pages of an object are neighbours in VRAM
- * evict_vram	when a number is written, moves all that can be moved out of VRAM
- * reset	when a number is written, resets the accelerator
- * job_timeout_ms	time that a job has before it is cancelled
- * hw/		the hardware's own
+ * For tests, in the debugfs folder of each device; none of it is ABI. Pods have their
+ * knobs in a folder "vualink" of their own, where ``devices`` counts the accelerators
+ * that are in memory, unplugged ones included.
+ *
+ * ``state``
+ *	Whether a TLB could not be flushed (``wedged``), address spaces, VRAM, and how
+ *	many bytes of users' objects are pinned.
+ * ``gpuvas``
+ *	What is mapped in all address spaces.
+ * ``evict_vram``
+ *	Writing moves out of VRAM all that can move.
+ * ``reset``
+ *	Writing resets the accelerator, as if it had hung.
+ * ``suspend``
+ *	1 does what a driver does before the system sleeps: nothing is shared any more,
+ *	VRAM is saved, and jobs wait; 0 undoes it. Meanwhile a reset fails with %-EBUSY.
+ * ``job_timeout_ms``
+ *	How long a job may take.
+ * ``vram_scatter``
+ *	Whether no two pages of a new object may be neighbours.
+ * ``ttm_vram_mgr``
+ *	Use of VRAM, as TTM and the allocator see it.
+ * ``hw/hw_stats``, ``hw/hw_gate``
+ *	What the hardware has counted; ids whose accesses it serves.
+ * ``ualink/``
+ *	What all drivers with UALink have: counters, peers, exports, imports, NPA use.
  */
 
 static struct dentry *vualink_root;
