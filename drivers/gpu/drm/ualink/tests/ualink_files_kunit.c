@@ -224,7 +224,7 @@ static void files_peers(struct kunit *test)
 	text = read_file("peers");
 	expect_count(text, "peer=1022 state=UP", 1);
 	expect_count(text, "gate=open imports=0 grants=1 unanswered=0 queued_replies=0", 1);
-	expect_count(text, "sessions=1 bad_msgs=0 naks=0 ignored=0 replies_lost=0\n", 2);
+	expect_count(text, "sessions=1 bad_msgs=0 naks=0 ignored=0 replies_lost=0 faults=0\n", 2);
 
 	ualink_notify_link_down(desk.a->udev, desk.b->id);
 	ualink_mock_settle(desk.pod);
