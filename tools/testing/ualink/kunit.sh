@@ -16,7 +16,7 @@ tap_start "$tier"
 for glob in "${suites[@]}"; do
 	name=${glob%%\**}
 	dir=$logs/$tier-$name
-	options=(-k "$glob" -m 1G -t "${KUNIT_TIMEOUT:-600}" -o "$dir")
+	options=(-k "$glob" -m 1G -t "${KUNIT_TIMEOUT:-1500}" -o "$dir")
 	run=$kernel
 	case $name in
 	ttm)
