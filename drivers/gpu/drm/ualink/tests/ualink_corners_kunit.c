@@ -70,6 +70,8 @@ static void corners_notify(struct kunit *test)
 	ualink_notify_link_down(p.a->udev, U32_MAX);
 	ualink_notify_link_down(p.a->udev, p.a->id);
 	ualink_mock_settle(p.pod);
+	KUNIT_EXPECT_FALSE(test, ualink_device_is_member(p.a->udev, UALINK_MAX_IDS));
+	KUNIT_EXPECT_FALSE(test, ualink_device_is_member(p.a->udev, 500));
 	KUNIT_EXPECT_EQ(test, ualink_mock_peer_state(p.a, p.a), UALINK_PEER_UP);
 	KUNIT_EXPECT_EQ(test, ualink_mock_peer_state(p.a, p.b), UALINK_PEER_UP);
 	KUNIT_EXPECT_EQ(test, ualink_mock_access(p.obj, true), 0);
