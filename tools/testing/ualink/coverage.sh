@@ -10,14 +10,15 @@ folder=drivers/gpu/drm/ualink
 export EXTRA_CONFIG=$build/.gcov.config
 printf 'CONFIG_%s=y\n' GCOV_KERNEL FAULT_INJECTION FAILSLAB FAIL_PAGE_ALLOC FAULT_INJECTION_USERCOPY \
 	FAULT_INJECTION_DEBUG_FS > "$EXTRA_CONFIG"
+# What is inlined before branches are counted has a count for each place.
+flags='-fno-early-inlining -fno-partial-inlining'
 tree_for_coverage() {
 	local o name objects=()
 	for o in "$tree/$folder"/*.c; do
 		name=$(basename "${o%.c}")
 		# has no code of ours, and a flag of its own
 		[ "$name" != ualink_trace_points ] || continue
-		# What is inlined before branches are counted has a count for each place.
-		objects+=("GCOV_PROFILE_$name.o=y" "CFLAGS_$name.o=-fno-early-inlining -fno-partial-inlining")
+		objects+=("GCOV_PROFILE_$name.o=y" "CFLAGS_$name.o=$flags")
 	done
 	"$here/build-uml.sh" plain "$tree" "$out" vmlinux linux "${objects[@]}"
 }

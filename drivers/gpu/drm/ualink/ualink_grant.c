@@ -117,7 +117,7 @@ void ualink_grant_drop_all(struct ualink_peer *peer)
 
 static bool export_allows(const struct ualink_export *exp, u32 id)
 {
-	return !exp->allow || test_bit(id, exp->allow);
+	return !exp->allow || ualink_has_id(exp->allow, id);
 }
 
 /* Makes, renews or refuses a grant; a status for the answer, or -1 for none. */

@@ -2,6 +2,7 @@
 #ifndef _UALINK_INTERNAL_H_
 #define _UALINK_INTERNAL_H_
 
+#include <linux/bitops.h>
 #include <linux/jiffies.h>
 
 #include "ualink_types.h"
@@ -164,6 +165,12 @@ static inline void ualink_kick(struct workqueue_struct *wq, struct delayed_work 
 static inline u32 ualink_age(u32 then)
 {
 	return (u32)jiffies - then;
+}
+
+/* Whether a bitmap of ids has @id, which is less than UALINK_MAX_IDS. */
+static inline bool ualink_has_id(const unsigned long *ids, u32 id)
+{
+	return test_bit(id, ids);
 }
 
 static inline bool ualink_peer_is_self(const struct ualink_peer *peer)

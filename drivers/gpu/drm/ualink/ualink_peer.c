@@ -315,7 +315,7 @@ EXPORT_SYMBOL_GPL(ualink_notify_fault);
  */
 bool ualink_device_is_member(struct ualink_device *udev, u32 id)
 {
-	return id < UALINK_MAX_IDS && test_bit(id, udev->members);
+	return id < UALINK_MAX_IDS && ualink_has_id(udev->members, id);
 }
 EXPORT_SYMBOL_GPL(ualink_device_is_member);
 

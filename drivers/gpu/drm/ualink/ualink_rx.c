@@ -54,11 +54,14 @@ static void send_nak(struct ualink_peer *peer, const struct ualink_packet *pkt,
 	ualink_tx_reply(peer, &nak);
 }
 
-/* Only requests are refused aloud, so that two nodes cannot refuse each other's refusals. */
+/*
+ * Only requests are refused aloud, so that two nodes cannot refuse each other's refusals.
+ * Those of a greeting do not come here.
+ */
 static void rx_refuse(struct ualink_peer *peer, const struct ualink_packet *pkt,
 		      enum ualink_nak_reason reason)
 {
-	if (ualink_msg_is_request(pkt->type) && !ualink_msg_is_greeting(pkt->type))
+	if (ualink_msg_is_request(pkt->type))
 		send_nak(peer, pkt, reason);
 	rx_ignore(peer);
 }

@@ -70,6 +70,8 @@ static void corners_notify(struct kunit *test)
 	ualink_notify_link_down(p.a->udev, U32_MAX);
 	ualink_notify_link_down(p.a->udev, p.a->id);
 	ualink_mock_settle(p.pod);
+	KUNIT_EXPECT_FALSE(test, ualink_device_is_member(p.a->udev, UALINK_MAX_IDS));
+	KUNIT_EXPECT_FALSE(test, ualink_device_is_member(p.a->udev, 500));
 	KUNIT_EXPECT_EQ(test, ualink_mock_peer_state(p.a, p.a), UALINK_PEER_UP);
 	KUNIT_EXPECT_EQ(test, ualink_mock_peer_state(p.a, p.b), UALINK_PEER_UP);
 	KUNIT_EXPECT_EQ(test, ualink_mock_access(p.obj, true), 0);
@@ -461,19 +463,83 @@ static void corners_version_when_inactive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p.pod, 0), 0);
 }
 
-/* Many imports of one's own at the same time. */
+/* Many requests to oneself wait at the same time. */
 static void corners_many_of_own(struct kunit *test)
 {
 	struct pair p = make_pair(test, false);
-	struct ualink_mock_async *asyncs[100];
+	struct ualink_peer *self = ualink_mock_peer(p.a, p.a);
+	struct ualink_mock_async *asyncs[20];
 	int i;
 
+	disable_work_sync(&self->rx_work);
 	for (i = 0; i < ARRAY_SIZE(asyncs); i++)
 		asyncs[i] = ualink_mock_import_begin(p.a, ualink_mock_export(p.a), 0);
+	UALINK_MOCK_EXPECT(test, READ_ONCE(self->reply_count) >= ARRAY_SIZE(asyncs));
+	enable_and_queue_work(p.a->udev->wq, &self->rx_work);
 	for (i = 0; i < ARRAY_SIZE(asyncs); i++)
 		KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_end(asyncs[i]));
 	KUNIT_EXPECT_EQ(test, ualink_mock_counter(p.a, UALINK_COUNT_REPLIES_LOST), 0);
 	KUNIT_EXPECT_EQ(test, ualink_mock_sent(p.pod, 0), 0);
+}
+
+/* The answer to a READY of another session. */
+static void corners_other_ready_ack(struct kunit *test)
+{
+	struct pair p = make_pair(test, false);
+	int own = ualink_challenge_slot(p.a->id, p.b->id);
+	struct ualink_mock_async *async;
+	struct ualink_packet ack;
+
+	ualink_mock_rule(p.pod, UALINK_MOCK_DROP, UALINK_MSG_READY, p.a->id, p.b->id,
+			 UALINK_MOCK_ANY);
+	async = ualink_mock_import_begin(p.a, p.mem, 0);
+	UALINK_MOCK_EXPECT(test, ualink_mock_sent(p.pod, UALINK_MSG_READY));
+	ack = packet_to_a(&p, UALINK_MSG_READY_ACK, true);
+	ack.session[!own] ^= BIT_ULL(17);
+	inject(&p, &ack);
+	KUNIT_EXPECT_EQ(test, ignored(&p), 1);
+	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(p.a, p.b));
+	ualink_mock_rules_clear(p.pod);
+	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_end(async));
+}
+
+/* The last reference to the object goes between the page tables and the report. */
+static void corners_dies_while_going(struct kunit *test)
+{
+	struct pair p = make_pair(test, true);
+
+	ualink_mock_stop(p.a, UALINK_MOCK_IMPORT_FLUSH);
+	ualink_export_end(p.mem->exp);
+	KUNIT_ASSERT_TRUE(test, ualink_mock_stopped(p.a, UALINK_MOCK_IMPORT_FLUSH));
+	KUNIT_EXPECT_TRUE(test, refcount_dec_and_test(&p.obj->ref));
+	ualink_mock_go(p.a, UALINK_MOCK_IMPORT_FLUSH);
+	UALINK_MOCK_EXPECT(test, ualink_mock_released(p.mem));
+	KUNIT_EXPECT_EQ(test, p.obj->deaths, 0);
+	KUNIT_EXPECT_EQ(test, ualink_import_death(p.obj->imp), UALINK_DEATH_REVOKED);
+	refcount_set(&p.obj->ref, 1);
+	ualink_mock_close(p.obj);
+}
+
+/* The peer, which knows nothing, greets while what was imported from it still dies. */
+static void corners_greeted_while_dying(struct kunit *test)
+{
+	struct pair p = make_pair(test, true);
+	struct ualink_mock_mem *of_a = ualink_mock_export(p.a);
+	struct ualink_mock_async *async;
+
+	ualink_mock_stop(p.a, UALINK_MOCK_INVALIDATE);
+	ualink_notify_link_down(p.a->udev, p.b->id);
+	ualink_notify_link_down(p.b->udev, p.a->id);
+	KUNIT_ASSERT_TRUE(test, ualink_mock_stopped(p.a, UALINK_MOCK_INVALIDATE));
+	UALINK_MOCK_EXPECT(test, ualink_mock_peer_state(p.b, p.a) == UALINK_PEER_DOWN);
+	async = ualink_mock_import_begin(p.b, of_a, 0);
+	UALINK_MOCK_EXPECT(test, READ_ONCE(ualink_mock_peer(p.a, p.b)->peer_ready));
+	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(p.a, p.b));
+	ualink_mock_go(p.a, UALINK_MOCK_INVALIDATE);
+	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_end(async));
+	KUNIT_EXPECT_TRUE(test, ualink_mock_gate(p.a, p.b));
+	KUNIT_EXPECT_EQ(test, p.obj->deaths, 1);
+	KUNIT_EXPECT_EQ(test, p.obj->why, UALINK_DEATH_PEER_LOST);
 }
 
 static struct kunit_case ualink_corners_cases[] = {
@@ -497,6 +563,9 @@ static struct kunit_case ualink_corners_cases[] = {
 	KUNIT_CASE(corners_greeting_waits),
 	KUNIT_CASE(corners_version_when_inactive),
 	KUNIT_CASE(corners_many_of_own),
+	KUNIT_CASE(corners_other_ready_ack),
+	KUNIT_CASE(corners_dies_while_going),
+	KUNIT_CASE(corners_greeted_while_dying),
 	{}
 };
 

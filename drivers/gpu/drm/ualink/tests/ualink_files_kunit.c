@@ -191,6 +191,9 @@ static void files_imports(struct kunit *test)
 		ualink_mock_get(desk.a, ualink_mock_export(desk.b));
 	obj = ualink_mock_import_with(desk.a, ualink_mock_export(desk.b), UALINK_MOCK_RW, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, obj);
+	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_with(desk.a,
+								   ualink_mock_export(desk.b),
+								   UALINK_ACCESS_WRITE, 0));
 	/* While the table grows, some can be there twice. */
 	expect_discreet(read_file("imports"), obj);
 	flush_work(&desk.a->udev->imports.ht.run_work);
@@ -198,13 +201,14 @@ static void files_imports(struct kunit *test)
 	expect_count(text, "exporter=1022 state=ACTIVE size=4096 access=r users=1 bound=1\n",
 		     MANY);
 	expect_count(text, "exporter=1022 state=ACTIVE size=4096 access=rw users=1 bound=1\n", 1);
+	expect_count(text, "exporter=1022 state=ACTIVE size=4096 access=w users=1 bound=1\n", 1);
 
 	ualink_mock_close(obj);
 	text = read_file("imports");
 	expect_count(text, "exporter=1022 state=IDLE size=4096 access=rw users=0 bound=0\n", 1);
 	expect_count(read_file("counters"), "nr_idle_imports 1\nidle_bytes 4096\n", 1);
 	write_file("drop_idle", "1");
-	UALINK_MOCK_EXPECT(test, desk.a->udev->nr_import_records == MANY);
+	UALINK_MOCK_EXPECT(test, desk.a->udev->nr_import_records == MANY + 1);
 	expect_count(read_file("imports"), "IDLE", 0);
 	expect_count(read_file("counters"), "nr_idle_imports 0\nidle_bytes 0\n", 1);
 }
