@@ -3,10 +3,10 @@
 
 S := tools/testing/ualink
 # these may be given on make's command line
-export SOAK_SECONDS SEED INPUTS LONG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
+export SOAK_SECONDS SEED CPUS INPUTS LONG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
 
 .PHONY: help run check tree absorb refresh verify lint bisect kunit igt bench \
-	faults fuzz model coverage \
+	faults fuzz model kcsan coverage \
 	igt-patches signoff clean distclean
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo '  make faults     failing allocations, a soak against a model, others in trouble; SOAK_SECONDS=600'
 	@echo '  make fuzz       the decoder of messages in user space'
 	@echo '  make model      the protocol in Promela, all its states; LONG=1 for larger ones'
+	@echo '  make kcsan      data races: KUnit and the soak with KCSAN, in QEMU; SOAK_SECONDS=600 CPUS=4'
 	@echo '  make coverage   which branches of the core the tests take'
 	@echo '  make bisect     each patch builds and passes its KUnit'
 	@echo
@@ -46,7 +47,7 @@ help:
 	@echo 'JOBS=n: so many compilers at a time. FORCE=1: tree and refresh may overwrite work.'
 	@echo 'KERNEL=file: run, kunit, igt and bench boot this UML kernel as it is.'
 
-run tree absorb refresh verify bisect lint kunit bench faults fuzz model coverage check signoff:
+run tree absorb refresh verify bisect lint kunit bench faults fuzz model kcsan coverage check signoff:
 	@$(S)/$@.sh
 
 igt:

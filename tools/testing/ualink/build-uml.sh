@@ -1,17 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# build-uml.sh plain|debug [SOURCE [OUT [make arguments...]]]
+# build-uml.sh plain|debug|kcsan [SOURCE [OUT [make arguments...]]]
 # Builds the UML kernel: by default of build/linux, in build/um-plain or
-# build/um-debug. Options of ours that SOURCE does not have yet are left out;
-# any other option that does not come out as asked for is an error.
+# build/um-debug; or, for kcsan, an x86 kernel for QEMU, in build/qemu-kcsan.
+# Options of ours that SOURCE does not have yet are left out; any other option
+# that does not come out as asked for is an error.
 # EXTRA_CONFIG: a file of options to add, or to set otherwise.
 . "$(dirname "$0")/lib.sh"
-kind=$1 src=${2:-$tree}
-out=${3:-$build/um-$kind}
+# the last word on an option counts
+kind=$1 src=${2:-$tree} place=$build/um-$1 arch=um targets="vmlinux linux"
+fragments=("$here/uml.config")
+case $kind in
+plain) steps=1500 ;;
+debug) fragments+=("$here/uml-debug.config") steps=1550 ;;
+kcsan) fragments=("$here/kcsan.config") steps=1000 place=$build/qemu-kcsan arch=x86 targets=bzImage ;;
+*) die "plain, debug or kcsan, not $kind" ;;
+esac
+out=${3:-$place}
 shift $(($# < 3 ? $# : 3))
-[ $# -gt 0 ] || set -- vmlinux linux
-case $kind in plain | debug) ;; *) die "plain or debug, not $kind" ;; esac
-[ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
+# shellcheck disable=SC2086
+[ $# -gt 0 ] || set -- $targets
+[ "$(uname -m)" = x86_64 ] || die "the kernels are for an x86-64 machine"
 mkdir -p "$out"
 name=$(basename "$out")
 lock "$name"
@@ -23,11 +32,8 @@ CCACHE_BASEDIR=$(dirname "$out")
 export CCACHE_BASEDIR
 # nothing in the kernel that differs from build to build
 export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970' KBUILD_BUILD_USER=ualink KBUILD_BUILD_HOST=localhost
-mk=(make -C "$src" ARCH=um O="$out" CC="$cc" LOCALVERSION= -j"$JOBS")
+mk=(make -C "$src" ARCH="$arch" O="$out" CC="$cc" LOCALVERSION= -j"$JOBS")
 
-# the last word on an option counts
-fragments=("$here/uml.config")
-[ "$kind" = plain ] || fragments+=("$here/uml-debug.config")
 [ -z "${EXTRA_CONFIG:-}" ] || fragments+=("$EXTRA_CONFIG")
 sed -n '/^CONFIG_/p' "${fragments[@]}" | awk -F= '{want[$1] = $0} END {for (k in want) print want[k]}' | sort > "$out/.want.new"
 
@@ -35,7 +41,10 @@ sed -n '/^CONFIG_/p' "${fragments[@]}" | awk -F= '{want[$1] = $0} END {for (k in
 find "$src" -path "$src/.git" -prune -o -name 'Kconfig*' -newer "$out/.want" -print -quit > "$out/.newer" 2>/dev/null || true
 if ! cmp -s "$out/.want.new" "$out/.want" || [ ! -f "$out/.config" ] || [ -s "$out/.newer" ]; then
 	cp "$out/.want.new" "$out/.config"
-	"${mk[@]}" -s olddefconfig > "$logs/$name-config.log" 2>&1 ||
+	# what is not asked for is as its Kconfig has it, or in QEMU, which is slow, off
+	configure=olddefconfig
+	[ "$arch" = um ] || configure=allnoconfig
+	KCONFIG_ALLCONFIG=$out/.want.new "${mk[@]}" -s "$configure" > "$logs/$name-config.log" 2>&1 ||
 		{ tail -n 20 "$logs/$name-config.log" >&2; die "cannot configure $src"; }
 	while IFS='=' read -r key value; do
 		case $key in CONFIG_*) ;; *) continue ;; esac
@@ -43,7 +52,7 @@ if ! cmp -s "$out/.want.new" "$out/.want" || [ ! -f "$out/.config" ] || [ -s "$o
 			! grep -q "^$key=" "$out/.config" || die "$key is still on"
 		elif ! grep -qxF "$key=$value" "$out/.config"; then
 			grep -rqE "^[[:space:]]*(menu)?config ${key#CONFIG_}\$" --include='Kconfig*' \
-				"$src/drivers" "$src/init" "$src/lib" "$src/kernel" "$src/mm" "$src/fs" "$src/arch/um" "$src/net" &&
+				"$src/drivers" "$src/init" "$src/lib" "$src/kernel" "$src/mm" "$src/fs" "$src/arch/$arch" "$src/net" &&
 				die "$key=$value did not come out so"
 			case $key in *UALINK*) ;; *) die "$key: there is no such option" ;; esac
 		fi
@@ -51,7 +60,7 @@ if ! cmp -s "$out/.want.new" "$out/.want" || [ ! -f "$out/.config" ] || [ -s "$o
 	mv "$out/.want.new" "$out/.want"
 fi
 
-total=$(cat "$out/.steps" 2>/dev/null || { [ "$kind" = plain ] && echo 1500 || echo 1550; })
+total=$(cat "$out/.steps" 2>/dev/null || echo "$steps")
 log=$logs/$name.log
 if ! "${mk[@]}" "$@" 2>&1 < /dev/null | python3 "$here/progress.py" "kernel $name" "$total" "$log"; then
 	grep -nE -m 20 -A 6 'error:|Error |undefined reference' "$log" >&2 || tail -n 30 "$log" >&2

@@ -3,13 +3,13 @@
 # check.sh - all tests. A tier that does not run, or ends early, counts as
 # failed; so does one that ran nothing. The last line is the sum.
 #   TIERS="..."   only these of: verify kunit igt demo lint bench fuzz model faults
-#                 coverage; all but the last two are the default. What the tiers
-#                 measure of faults is in build/results/faults.json.
+#                 coverage kcsan; all but the last one are the default. What the
+#                 tiers measure of faults is in build/results/faults.json.
 . "$(dirname "$0")/lib.sh"
 [ -n "${NO_DEPS:-}" ] || "$here/deps.sh" check
-read -ra tiers <<< "${TIERS:-verify kunit igt demo lint bench fuzz model}"
+read -ra tiers <<< "${TIERS:-verify kunit igt demo lint bench fuzz model faults coverage}"
 for tier in "${tiers[@]}"; do
-	case $tier in verify | kunit | igt | demo | lint | bench | fuzz | model | faults | coverage) ;; *) die "TIERS: there is no $tier" ;; esac
+	case $tier in verify | kunit | igt | demo | lint | bench | fuzz | model | faults | kcsan | coverage) ;; *) die "TIERS: there is no $tier" ;; esac
 done
 mkdir -p "$results"
 rm -f "$results"/*.tap "$results"/*.json
@@ -39,6 +39,6 @@ for tier in "${tiers[@]}"; do
 	esac
 	echo "    $((SECONDS - start)) s"
 done
-python3 "$here/results.py" merge "$results"/{faults,fuzz,coverage}-values.json > "$results/faults.json"
+python3 "$here/results.py" merge "$results"/{faults,fuzz,kcsan,coverage}-values.json > "$results/faults.json"
 echo "--- results, in $results, after $((SECONDS - begin)) s"
 exec python3 "$here/results.py" sum "$results" "${tiers[@]}"

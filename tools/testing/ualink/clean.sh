@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 case ${1:-} in
 clean)
-	rm -rf "$build"/um-* "$build"/{log,results,bisect,lint,verify,apply,refresh,signoff,signed,uapi,uapi-headers,demo,igt,igt-src,igt-patches}
-	rm -f "$build"/.lock-* "$build"/.*-cmd
+	rm -rf "$build"/{um,qemu}-* "$build"/{log,results,bisect,lint,verify,apply,refresh,signoff,signed,uapi,uapi-headers,demo,demo-static,igt,igt-src,igt-patches}
+	rm -f "$build"/.lock-* "$build"/.*-cmd "$build"/.kcsan-*
 	;;
 distclean)
 	if [ -z "${FORCE:-}" ] && [ -f "$tree/.git/ualink/head" ]; then

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # demo-build.sh OUTDIR: build the demonstration (ualink-demo), the benchmark of
-# the ioctls (ualink-bench) and the programs of the faults tier. DRM_INCLUDE: a folder with drm.h, when it is
+# the ioctls (ualink-bench) and the programs of the faults tier. LDFLAGS=-static:
+# for a machine without libraries. DRM_INCLUDE: a folder with drm.h, when it is
 # neither in libdrm's place nor in the kernel tree below build/.
 set -euo pipefail
 
@@ -31,5 +32,5 @@ for source in $dir/demo/*.c $dir/bench/*.c $dir/faults/*.c; do
 done
 for program in "$out"/ualink-*.o; do
 	program=$(basename "$program" .o)
-	"${cc[@]}" "$out/$program.o" "$out/accel.o" "$out/pod.o" -pthread -o "$out/$program"
+	"${cc[@]}" ${LDFLAGS:-} "$out/$program.o" "$out/accel.o" "$out/pod.o" -pthread -o "$out/$program"
 done

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# deps.sh run|check|dev - install the Debian packages that are missing: those
-# for make run, those for make check as well, or those for make absorb. Who is
-# not root gets the line to type.
+# deps.sh run|check|dev|kcsan - install the Debian packages that are missing: those
+# for make run, those for make check as well, or those for make absorb or make
+# kcsan. Who is not root gets the line to type.
 . "$(dirname "$0")/lib.sh"
 
 # package:what shows that it is there (a command, or a file with wildcards)
@@ -13,13 +13,15 @@ run="make:make gcc:gcc libc6-dev:/usr/include/stdio.h flex:flex bison:bison bc:b
 check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch spin:spin rsync:rsync g++:g++
 	perl:/usr/share/perl/*/Term/ANSIColor.pm
 	python3-ply:/usr/lib/python3/dist-packages/ply python3-git:/usr/lib/python3/dist-packages/git"
+kcsan="qemu-system-x86:qemu-system-x86_64 libelf-dev:/usr/include/gelf.h binutils:nm"
 dev="git-absorb:/usr/lib/git-core/git-absorb"
 
 case ${1:-} in
 run) want=$run ;;
 check) want="$run $check" ;;
+kcsan) want="$run $kcsan" ;;
 dev) want="git:git python3:python3 xz-utils:xz $dev" ;;
-*) die "usage: deps.sh run|check|dev" ;;
+*) die "usage: deps.sh run|check|dev|kcsan" ;;
 esac
 [ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
 

@@ -56,5 +56,5 @@ status=0
 tap_done || status=$?
 # faults.json is for the values of all tiers
 mv "$results/faults.json" "$results/faults-tier.json"
-python3 "$here/results.py" merge "$results"/{faults,fuzz,coverage}-values.json > "$results/faults.json"
+python3 "$here/results.py" merge "$results"/{faults,fuzz,kcsan,coverage}-values.json > "$results/faults.json"
 exit "$status"
