@@ -23,6 +23,7 @@ demo() {
 
 "$here/tree.sh" || say "there is no tree to test"
 begin=$SECONDS
+: > "$logs/.check"
 child=
 trap '[ -z "$child" ] || kill "$child" 2>/dev/null; exit 130' INT TERM HUP
 for tier in "${tiers[@]}"; do
@@ -39,6 +40,7 @@ for tier in "${tiers[@]}"; do
 	esac
 	echo "    $((SECONDS - start)) s"
 done
-python3 "$here/results.py" merge "$results"/{faults,fuzz,kcsan,coverage}-values.json > "$results/faults.json"
+python3 "$here/results.py" boots "$logs" "$logs/.check" > "$results/boots-values.json"
+python3 "$here/results.py" merge "$results"/{faults,fuzz,kcsan,coverage,boots}-values.json > "$results/faults.json"
 echo "--- results, in $results, after $((SECONDS - begin)) s"
 exec python3 "$here/results.py" sum "$results" "${tiers[@]}"

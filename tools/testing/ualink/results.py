@@ -12,10 +12,13 @@ results.py bench LOG...      the lines "bench: KEY VALUE" of the logs, as JSON
 results.py faults DIR...     the lines "faults: KEY VALUE" of the logs of the runs that
                              are kept in DIRs, and how many of these had complaints
                              of the kernel or leaks, as JSON
+results.py boots DIR FILE    of the runs below DIR that are younger than FILE: how many
+                             there were, with complaints, with leaks, as JSON
 results.py merge FILE.json... the values of those that are there, as JSON
 results.py goals FILE.json   print them beside the goals; exit status 1 if one
                              of these is not there
 """
+import glob
 import json
 import os
 import re
@@ -153,14 +156,26 @@ def values(word, paths):
     return out
 
 
+def boots(directories):
+    """What all kernels of these runs (see run-uml.sh) complained of."""
+    def size(d, name):
+        path = os.path.join(d, name)
+        return os.path.getsize(path) if os.path.exists(path) else 0
+
+    return {"boots": len(directories), "splats": sum(size(d, "splats") > 0 for d in directories),
+            "leaks": sum(size(d, "kmemleak") > 0 for d in directories)}
+
+
+def boots_since(logs, stamp):
+    """Those of the runs that are in the folder logs and younger than the file stamp."""
+    consoles = glob.glob(os.path.join(logs, "*", "console"))
+    begin = os.path.getmtime(stamp)
+    return boots([os.path.dirname(c) for c in consoles if os.path.getmtime(c) >= begin])
+
+
 def faults(directories):
     logs = [os.path.join(d, "out") for d in directories]
-    out = values("faults", [p for p in logs if os.path.exists(p)])
-    out["runs"] = len(directories)
-    out["splats"] = sum(os.path.exists(os.path.join(d, "splats")) for d in directories)
-    out["leaks"] = sum(os.path.exists(os.path.join(d, "kmemleak")) and
-                       os.path.getsize(os.path.join(d, "kmemleak")) > 0 for d in directories)
-    return out
+    return values("faults", [p for p in logs if os.path.exists(p)]) | boots(directories)
 
 
 # what a user may expect: (key, relation, goal)
@@ -220,6 +235,9 @@ def main():
                 with open(path) as f:
                     out.update({k: v for k, v in json.load(f).items() if not isinstance(v, dict)})
         json.dump(out, sys.stdout, indent=1, sort_keys=True)
+        print()
+    elif what == "boots":
+        json.dump(boots_since(*args), sys.stdout, indent=1, sort_keys=True)
         print()
     elif what == "faults":
         json.dump(faults(args), sys.stdout, indent=1, sort_keys=True)
