@@ -18,9 +18,11 @@ static void vualink_access_memory(struct vualink_access *access, void *vaddr)
 {
 	switch (access->op) {
 	case VUALINK_READ:
+		/* See above. */
 		data_race(memcpy(access->buf, vaddr, access->len));
 		break;
 	case VUALINK_WRITE:
+		/* See above. */
 		data_race(memcpy(vaddr, access->buf, access->len));
 		break;
 	case VUALINK_LOAD:

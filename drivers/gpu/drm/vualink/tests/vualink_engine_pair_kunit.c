@@ -191,11 +191,12 @@ static void pair_crosses_flushes(struct kunit *test)
 		flushers[i] = flusher_start(test, gpus[i]);
 	}
 	for (round = 1; round <= CROSS_ROUNDS; round++) {
-		for (i = 0; i < 2; i++) {
+		for (i = 0; i < 2; i++)
 			fix_pattern(gpus[i], shared[i] + round,
 				    (CROSS_PAGES - 1) * SZ_4K);
+		/* Not before both are there: each reads the other's. */
+		for (i = 0; i < 2; i++)
 			seqno[i] = fix_submit(gpus[i], 1, &copy, 1);
-		}
 		for (i = 0; i < 2; i++) {
 			KUNIT_EXPECT_EQ(test, 0,
 					fix_wait(gpus[i], seqno[i]).error);
