@@ -353,7 +353,10 @@ struct drm_ualink_device_info {
 	__u64 msgs_received;
 	/** @bad_msgs: received messages that were refused as malformed */
 	__u64 bad_msgs;
-	/** @refused: export and import requests that failed, by users and by peers */
+	/**
+	 * @refused: exports and imports that users or peers did not get: for a limit,
+	 * for want of a right or of memory, or because the exporter is not there
+	 */
 	__u64 refused;
 };
 

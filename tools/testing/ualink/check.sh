@@ -32,7 +32,7 @@ for tier in "${tiers[@]}"; do
 	case $tier in
 	demo) (demo) || true ;;
 	*)
-		timeout -k 30 "${TIER_TIMEOUT:-3600}" "$here/$tier.sh" < /dev/null &
+		timeout -k 30 "${TIER_TIMEOUT:-7200}" "$here/$tier.sh" < /dev/null &
 		child=$!
 		wait "$child" || true
 		child=

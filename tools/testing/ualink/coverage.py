@@ -95,7 +95,7 @@ def main():
         sums[file][1] += len(counts)
         if taken == len(counts):
             continue
-        why = next((w for f, r, w in rules if (f == "*" or re.fullmatch(f, file)) and r.search(text)), None)
+        why = next((w for f, r, w in rules if re.fullmatch(f, f"{file}:{function}" if ":" in f else file) and r.search(text)), None)
         unexplained += why is None and not file.startswith("drm_")
         print(f"{file}:{number}: {taken}/{len(counts)}: {text}" + (f"\n    {why}" if why else ""))
     print()

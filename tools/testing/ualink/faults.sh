@@ -21,19 +21,19 @@ run() {
 		"$kernel" "$build/.faults-cmd" vualink.pods=1 vualink.accels="$accels"
 }
 times() {
-	"$here/build-uml.sh" plain
+	"$here/build-uml.sh" plain || return
 	run times "$build/um-plain/linux" 5G 600 65 ualink-times
 }
 # In time, and in number, the plain kernel goes further.
 limits() {
-	"$here/build-uml.sh" plain
+	"$here/build-uml.sh" plain || return
 	run limits "$build/um-plain/linux" 3G 1200 2 ualink-limits
 }
 unload() {
 	local ko
 	printf 'CONFIG_%s\n' MODULES=y MODULE_UNLOAD=y DRM_VUALINK=m UALINK_KUNIT_TEST=n DRM_UALINK_KUNIT_TEST=n \
 		DRM_VUALINK_KUNIT_TEST=n DRM_VUALINK_KUNIT_BENCH=n > "$build/.modules.config"
-	EXTRA_CONFIG=$build/.modules.config "$here/build-uml.sh" plain "$tree" "$build/um-modules" linux modules
+	EXTRA_CONFIG=$build/.modules.config "$here/build-uml.sh" plain "$tree" "$build/um-modules" linux modules || return
 	while read -r ko; do files+=(-f "$ko"); done < <(find "$build/um-modules/drivers" -name '*.ko')
 	run unload "$build/um-modules/linux" 512M 300 3 ualink-unload
 	files=()

@@ -19,7 +19,7 @@ import sys
 OURS = ("drivers/gpu/drm/ualink/**/*.o", "drivers/gpu/drm/vualink/**/*.o", "drivers/gpu/drm/drm_gem_ualink.o")
 HELPERS = ("drivers/gpu/drm/drm_mm.o", "drivers/gpu/buddy.o")
 TITLE = re.compile(r"BUG: KCSAN: (.*)")
-ACCESS = re.compile(r"(?:read|write|read-write|assert no accesses|assert no writes)( \(.*marked.*\))? to 0x")
+ACCESS = re.compile(r"(?:read|write|read-write|assert no accesses|assert no writes)( \([^)]*\))? to 0x")
 FRAME = re.compile(r"^ (\S+)\+0x[0-9a-f]+/0x[0-9a-f]+")
 
 
@@ -53,7 +53,7 @@ def is_ours(lines, ours, helpers):
     for line in lines:
         m = ACCESS.search(line)
         if m:
-            plain = not m[1]
+            plain = "marked" not in (m[1] or "")
             continue
         m = FRAME.match(line)
         if m and plain:

@@ -60,7 +60,7 @@ boot() {
 	pid=
 	tr -d '\r' < "$dir/raw" > "$dir/out"
 	# what else a kernel complains of
-	! tr -d '\r' < "$dir/console" | grep -aE "$SPLAT" | grep -av 'BUG: KCSAN' || return
+	! tr -d '\r' < "$dir/console" | grep -aE "$SPLAT" | grep -av 'BUG: KCSAN' | tee "$dir/splats" | grep . || return
 	grep -q "Brought up .* $cpus CPUs" "$dir/console" || { echo "not $cpus processors"; return 1; }
 	grep -qx 'exit 0' "$dir/out" || { tail -n 20 "$dir/out" "$dir/console"; return 1; }
 }

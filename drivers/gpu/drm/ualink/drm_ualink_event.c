@@ -94,8 +94,12 @@ static void send_deaths(struct drm_ualink_file *ufile, u64 deaths)
 	bool owed;
 
 	spin_lock_irq(&drm->event_lock);
-	/* Another may have come first with a later count. */
-	ufile->told = max(ufile->told, deaths);
+	/* Another came first, with a later count. */
+	if (deaths <= ufile->told) {
+		spin_unlock_irq(&drm->event_lock);
+		return;
+	}
+	ufile->told = deaths;
 	unread = ufile->file ? find_unread(ufile->file) : NULL;
 	if (unread)
 		unread->event.deaths = ufile->told;

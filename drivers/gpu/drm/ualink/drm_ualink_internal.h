@@ -26,7 +26,7 @@
 struct drm_ualink {
 	/* One for the device, one for each drm_ualink_object and drm_ualink_file */
 	struct kref ref;
-	/* Of objects and files, which the device outlives */
+	/* Of objects and files; all of them should be gone before the device */
 	struct ualink_refs refs;
 	/* Immutable; not to be followed by what can outlive the device */
 	struct drm_device *drm;

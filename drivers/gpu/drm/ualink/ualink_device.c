@@ -703,11 +703,11 @@ void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *i
 EXPORT_SYMBOL_GPL(ualink_device_info);
 
 /**
- * ualink_device_count_refused - counts a request that the client has refused by itself
+ * ualink_device_count_refused - counts what the client has refused by itself
  * @udev: the device
  *
- * For exports and imports that failed before the core heard of them, so that
- * &ualink_device_info.refused has all.
+ * For exports and imports that met a limit of the client before the core heard of
+ * them, so that &ualink_device_info.refused has them too.
  */
 void ualink_device_count_refused(struct ualink_device *udev)
 {

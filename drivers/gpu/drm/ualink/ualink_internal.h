@@ -167,10 +167,10 @@ static inline u32 ualink_age(u32 then)
 	return (u32)jiffies - then;
 }
 
-/* Whether a bitmap of ids has @id, which is less than UALINK_MAX_IDS. */
+/* Whether a bitmap of ids has @id; a number that is no id is in none. */
 static inline bool ualink_has_id(const unsigned long *ids, u32 id)
 {
-	return test_bit(id, ids);
+	return id < UALINK_MAX_IDS && test_bit(id, ids);
 }
 
 static inline bool ualink_peer_is_self(const struct ualink_peer *peer)

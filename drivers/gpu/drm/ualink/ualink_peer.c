@@ -292,17 +292,19 @@ static void peer_fault(struct ualink_peer *peer)
 void ualink_notify_fault(struct ualink_device *udev, u32 src)
 {
 	struct ualink_peer *peer;
+	u64 faults;
 
 	if (src >= UALINK_MAX_IDS)
 		return;
-	ualink_count(udev, UALINK_COUNT_FAULTS);
+	faults = atomic64_inc_return(&udev->counters[UALINK_COUNT_FAULTS]);
 	trace_ualink_fault(udev, src);
 	peer = xa_load(&udev->peers, src);
 	if (peer)
 		peer_fault(peer);
 	else if (__ratelimit(&udev->fault_limit))
-		dev_notice(udev->dev, "ualink: accelerator %u, a stranger, was refused access\n",
-			   src);
+		dev_notice(udev->dev,
+			   "ualink: accelerator %u, a stranger, was refused access, %llu in all\n",
+			   src, faults);
 }
 EXPORT_SYMBOL_GPL(ualink_notify_fault);
 
@@ -315,7 +317,7 @@ EXPORT_SYMBOL_GPL(ualink_notify_fault);
  */
 bool ualink_device_is_member(struct ualink_device *udev, u32 id)
 {
-	return id < UALINK_MAX_IDS && ualink_has_id(udev->members, id);
+	return ualink_has_id(udev->members, id);
 }
 EXPORT_SYMBOL_GPL(ualink_device_is_member);
 

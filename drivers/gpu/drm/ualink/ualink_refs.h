@@ -40,6 +40,9 @@ static inline void ualink_ref_add(struct ualink_refs *refs, struct ualink_ref *r
 
 static inline void ualink_ref_del(struct ualink_refs *refs, struct ualink_ref *ref)
 {
+	/* Too late: it has been complained of, and what was known of it is gone. */
+	if (refs->dir.dead)
+		return;
 	ref_tracker_free(&refs->dir, &ref->tracker);
 }
 

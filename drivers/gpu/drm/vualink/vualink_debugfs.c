@@ -35,7 +35,8 @@
  *	Writing resets the accelerator, as if it had hung.
  * ``suspend``
  *	1 does what a driver does before the system sleeps: nothing is shared any more,
- *	VRAM is saved, and jobs wait; 0 undoes it. Meanwhile a reset fails with %-EBUSY.
+ *	VRAM is saved, and no job begins; 0 undoes it. Meanwhile a reset fails with
+ *	%-EBUSY, and what needs VRAM with %-ENOSPC.
  * ``job_timeout_ms``
  *	How long a job may take.
  * ``vram_scatter``

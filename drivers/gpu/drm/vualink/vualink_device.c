@@ -306,7 +306,7 @@ static void vualink_device_halt_hw(struct vualink_device *vdev)
 	mutex_unlock(&vdev->vm_lock);
 }
 
-static int vualink_device_start_hw(struct vualink_device *vdev)
+static void vualink_device_start_jobs(struct vualink_device *vdev)
 {
 	struct vualink_vm *vm;
 
@@ -315,6 +315,11 @@ static int vualink_device_start_hw(struct vualink_device *vdev)
 		vualink_vm_reset_done(vm);
 	mutex_unlock(&vdev->vm_lock);
 	drm_sched_wqueue_start(&vdev->sched);
+}
+
+static int vualink_device_start_hw(struct vualink_device *vdev)
+{
+	vualink_device_start_jobs(vdev);
 	return vualink_ualink_resume(vdev);
 }
 
@@ -369,17 +374,19 @@ static int vualink_device_suspend_hw(struct vualink_device *vdev)
 	/* Where nothing can be flushed, nothing can move before a reset. */
 	if (vualink_device_wedged(vdev)) {
 		vualink_device_halt_hw(vdev);
-		drm_sched_wqueue_start(&vdev->sched);
+		vualink_device_start_jobs(vdev);
 	}
 	/* Pairs with READ_ONCE() in vualink_vram_alloc_blocks(). */
 	WRITE_ONCE(vdev->vram.closed, true);
 	ret = ttm_resource_manager_evict_all(&vdev->ttm, &vdev->vram.base);
-	vualink_device_halt_hw(vdev);
 	if (ret) {
 		WRITE_ONCE(vdev->vram.closed, false);
-		vualink_device_start_hw(vdev);
-		return ret;
+		return vualink_ualink_resume(vdev) ?: ret;
 	}
+	/* What has begun ends before the hardware forgets it. */
+	drm_sched_wqueue_stop(&vdev->sched);
+	vualink_hw_drain(vdev->hw);
+	vualink_device_halt_hw(vdev);
 	vdev->suspended = true;
 	return 0;
 }
@@ -393,8 +400,9 @@ static int vualink_device_resume_hw(struct vualink_device *vdev)
 
 /*
  * What &dev_pm_ops.suspend of a driver does, for tests of what others see of it.
- * Exports and imports end, jobs wait, and until it is resumed nothing new can be
- * in VRAM.
+ * Exports and imports end, and jobs that have begun are waited for. Until it is
+ * resumed, other jobs wait, and what needs VRAM fails with -ENOSPC: real users sleep
+ * as well.
  * Return: 0, -EBUSY when it is suspended, -ENODEV, or why memory could not be saved
  */
 int vualink_device_suspend(struct vualink_device *vdev)

@@ -426,8 +426,15 @@ static void end_export_flush_fails(struct stage *stage)
 
 	igt_vualink_own_knob(&stage->own, "flush_fail", "kind=npa id=0");
 	end_free(stage);
-	/* Longer than it would take */
-	usleep(2000000);
+	for (int i = 0; i < 2000; i++) {
+		if (igt_vualink_counter(stage->owner, "ualink/counters", "flushes_failed"))
+			break;
+		usleep(10000);
+	}
+	igt_assert_lt_u64(0, igt_vualink_counter(stage->owner, "ualink/counters",
+						 "flushes_failed"));
+	/* Nobody waits for anything any more. */
+	usleep(100000);
 	igt_ualink_stats(stage->owner, &stats);
 	igt_assert_lte_u64(SIZE, stats.pinned);
 	igt_vualink_own_knob(&stage->own, "flush_fail", "off");

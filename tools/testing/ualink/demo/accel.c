@@ -164,6 +164,18 @@ int accel_debugfs_write(struct accel *accel, const char *name, const char *text)
 	return write_text(open_file(accel, DEBUGFS, name, "w"), text);
 }
 
+void accel_debugfs_read(struct accel *accel, const char *name)
+{
+	FILE *file = open_file(accel, DEBUGFS, name, "r");
+	char text[4096];
+
+	if (!file)
+		die_errno(name, errno);
+	while (fread(text, 1, sizeof(text), file))
+		;
+	fclose(file);
+}
+
 uint64_t accel_counter(struct accel *accel, const char *name, const char *key)
 {
 	FILE *file = open_file(accel, DEBUGFS, name, "r");

@@ -50,7 +50,8 @@ void accel_info(struct accel *accel, struct drm_ualink_device_info *info);
 
 /* debugfs, relative to the folder of the device, and sysfs */
 int accel_debugfs_write(struct accel *accel, const char *name, const char *text);
-/* for files that act when they are read */
+/* Reads it to its end. */
+void accel_debugfs_read(struct accel *accel, const char *name);
 /* 0 if there is no such file */
 uint64_t accel_counter(struct accel *accel, const char *name, const char *key);
 /* Whether nothing of sharing is left, pinned memory included. */

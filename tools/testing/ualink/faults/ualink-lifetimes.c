@@ -620,14 +620,26 @@ static void finish_end(struct role *role, enum end end)
 		expect_answer(role, 'e');
 }
 
+static uint64_t import_records(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i <= MUTE_ACCEL; i++)
+		sum += accel_counter(&base[i], "ualink/counters", "nr_import_records");
+	return sum;
+}
+
 /* Lets a process wait in IMPORT, if that is where it is to be killed. */
 static void prepare_end(struct role *role, enum end end)
 {
+	uint64_t records = import_records();
+
 	if (end != KILL_WAITING)
 		return;
 	mute(true);
 	ask(role, 'w');
-	usleep(20000);
+	if (!in_time(import_records() > records))
+		complain("nobody waits in IMPORT");
 }
 
 static void end_one(struct role *role, enum end end)

@@ -619,7 +619,7 @@ static void look_at_files(struct accel *accel)
 	char path[32];
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		accel_counter(accel, names[i], "");
+		accel_debugfs_read(accel, names[i]);
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", accel->fd);
 	read_text(path);
 	read_text("/sys/kernel/debug/vualink/default0/state");

@@ -414,7 +414,7 @@ static void corners_only_hello(struct kunit *test)
 	ualink_mock_rule(p.pod, UALINK_MOCK_DROP, UALINK_MSG_HELLO_ACK, p.b->id, p.a->id,
 			 UALINK_MOCK_ANY);
 	async = ualink_mock_import_begin(p.a, p.mem, 0);
-	UALINK_MOCK_EXPECT(test, ualink_mock_sent(p.pod, UALINK_MSG_HELLO_ACK) == 1);
+	UALINK_MOCK_EXPECT(test, ualink_mock_sent(p.pod, UALINK_MSG_HELLO_ACK) >= 1);
 	peer = ualink_mock_peer(p.b, p.a);
 	KUNIT_EXPECT_NE(test, READ_ONCE(peer->challenge), 0);
 	/* Once while it is young, and once when it is old. */

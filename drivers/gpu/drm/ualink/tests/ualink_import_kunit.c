@@ -493,7 +493,7 @@ static bool is_held_by(struct kunit *test, struct ualink_mock *node, const char 
 	return strstr(text, function);
 }
 
-/* Who forgets a reference is named when the device goes, and until then by debugfs. */
+/* Who holds a reference is known, and named as long as it is held. */
 static void import_is_named(struct kunit *test)
 {
 	struct pair p = make_pair(test);
