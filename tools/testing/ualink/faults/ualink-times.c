@@ -12,6 +12,10 @@
  *	An accelerator that others hold 10 000 imports of is reset without a word,
  *	and greets. From before its HELLO until the importer has been told that
  *	all of them are dead.
+ * import_other_mute_vs_quiet, import_other_crashing_vs_quiet
+ *	An import from a healthy accelerator, while the importer also waits for one
+ *	that is mute, or has imports of one that is reset again and again: median, as
+ *	a multiple of what it takes when nothing else is going on.
  * sigkill_exit_ms
  *	From SIGKILL until a process is gone that has imports mapped and waits in
  *	IMPORT, while nobody answers: the longest of KILLS.
@@ -36,6 +40,7 @@
 #define MAX_IMPORTERS	64
 #define MANY		10000u
 #define KILLS		20
+#define LATENCIES	301
 
 static struct accel *accels;
 static unsigned int importers;
@@ -205,6 +210,87 @@ static void time_crash(void)
 	settle();
 }
 
+/* ------------------------------------------------- others while one is in trouble */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Median time of a first import from accelerator 0 by 1. */
+static double import_latency(void)
+{
+	uint8_t handle[DRM_UALINK_HANDLE_SIZE];
+	static double times[LATENCIES];
+	uint32_t bo;
+	int fd;
+
+	for (int i = 0; i < LATENCIES; i++) {
+		bo = accel_bo(&accels[0], PAGE, 0);
+		must(accel_export(&accels[0], bo, handle));
+		times[i] = now();
+		must(accel_import(&accels[1], handle, 0, &fd));
+		times[i] = now() - times[i];
+		close(fd);
+		accel_gem_close(&accels[0], bo);
+	}
+	qsort(times, LATENCIES, sizeof(*times), compare);
+	return times[LATENCIES / 2];
+}
+
+/* Accelerator 1 imports from 2 without end, and 2 is reset again and again if @crash. */
+static void trouble(bool crash)
+{
+	uint8_t handle[DRM_UALINK_HANDLE_SIZE];
+	struct accel importer = accels[1];
+	uint32_t bo;
+	int fd;
+
+	accel_open(&importer);
+	while (true) {
+		bo = accel_bo(&accels[2], PAGE, 0);
+		if (!accel_export(&accels[2], bo, handle) &&
+		    !accel_import(&importer, handle, 0, &fd))
+			close(fd);
+		accel_gem_close(&accels[2], bo);
+		if (crash)
+			must(accel_debugfs_write(&accels[2], "reset", "1"));
+	}
+}
+
+static double latency_beside(bool crash)
+{
+	double latency;
+	pid_t child;
+
+	if (!crash)
+		knob_id("mute", &accels[2]);
+	child = fork();
+	if (!child)
+		trouble(crash);
+	if (child < 0)
+		die_errno("fork", errno);
+	usleep(100000);
+	latency = import_latency();
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	if (!crash)
+		knob_id("unmute", &accels[2]);
+	return latency;
+}
+
+static void time_others(void)
+{
+	double quiet = import_latency();
+
+	print("import_quiet_us", quiet * 1000);
+	print("import_other_mute_vs_quiet", latency_beside(false) / quiet);
+	print("import_other_crashing_vs_quiet", latency_beside(true) / quiet);
+	settle();
+}
+
 /* ------------------------------------------------------------------ SIGKILL */
 
 static void victim(const uint8_t *handle, int ready)
@@ -294,6 +380,7 @@ int main(void)
 		must(accel_tunable_write(&accels[i], "max_export_bytes", UINT64_MAX));
 	}
 	time_kill();
+	time_others();
 	time_crash();
 	time_revoke();
 	return 0;
