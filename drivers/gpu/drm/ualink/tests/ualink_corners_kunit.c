@@ -193,21 +193,32 @@ static void corners_nothing_to_reap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_calls(p.b, UALINK_MOCK_FLUSH), flushes);
 }
 
+/* Begins an import that the exporter does not hear of; @rsp: an answer to it, to be completed. */
+static struct ualink_mock_async *import_unheard(struct pair *p, struct ualink_mock_mem *mem,
+						struct ualink_packet *rsp)
+{
+	struct ualink_mock_async *async;
+	struct ualink_packet req;
+
+	ualink_mock_rule(p->pod, UALINK_MOCK_DROP, UALINK_MSG_IMPORT_REQ, p->a->id, p->b->id,
+			 UALINK_MOCK_ANY);
+	async = ualink_mock_import_begin(p->a, mem, 0);
+	UALINK_MOCK_EXPECT(p->pod->test, ualink_mock_last(p->pod, UALINK_MSG_IMPORT_REQ, &req));
+	*rsp = packet_to_a(p, UALINK_MSG_IMPORT_RSP, false);
+	rsp->request = req.request;
+	rsp->import_rsp.tag = mem->handle.tag;
+	return async;
+}
+
 /* An answer to the right request, but about another export. */
 static void corners_wrong_tag(struct kunit *test)
 {
 	struct pair p = make_pair(test, true);
 	struct ualink_mock_mem *mem = ualink_mock_export(p.b);
-	struct ualink_mock_async *async;
 	struct ualink_packet pkt, req;
+	struct ualink_mock_async *async = import_unheard(&p, mem, &pkt);
 
-	ualink_mock_rule(p.pod, UALINK_MOCK_DROP, UALINK_MSG_IMPORT_REQ, p.a->id, p.b->id,
-			 UALINK_MOCK_ANY);
-	async = ualink_mock_import_begin(p.a, mem, 0);
-	UALINK_MOCK_EXPECT(test, ualink_mock_last(p.pod, UALINK_MSG_IMPORT_REQ, &req));
-	pkt = packet_to_a(&p, UALINK_MSG_IMPORT_RSP, false);
-	pkt.request = req.request;
-	pkt.import_rsp.tag = mem->handle.tag + UALINK_MAX_IDS;
+	pkt.import_rsp.tag += UALINK_MAX_IDS;
 	pkt.import_rsp.offset = UALINK_MOCK_PAGE;
 	pkt.import_rsp.size = UALINK_MOCK_PAGE;
 	pkt.import_rsp.access = UALINK_ACCESS_READ;
@@ -247,16 +258,9 @@ static void corners_no_memory_there(struct kunit *test)
 {
 	struct pair p = make_pair(test, true);
 	struct ualink_mock_mem *mem = ualink_mock_export(p.b);
-	struct ualink_mock_async *async;
-	struct ualink_packet pkt, req;
+	struct ualink_packet pkt;
+	struct ualink_mock_async *async = import_unheard(&p, mem, &pkt);
 
-	ualink_mock_rule(p.pod, UALINK_MOCK_DROP, UALINK_MSG_IMPORT_REQ, p.a->id, p.b->id,
-			 UALINK_MOCK_ANY);
-	async = ualink_mock_import_begin(p.a, mem, 0);
-	UALINK_MOCK_EXPECT(test, ualink_mock_last(p.pod, UALINK_MSG_IMPORT_REQ, &req));
-	pkt = packet_to_a(&p, UALINK_MSG_IMPORT_RSP, false);
-	pkt.request = req.request;
-	pkt.import_rsp.tag = mem->handle.tag;
 	pkt.import_rsp.status = UALINK_STATUS_NOMEM;
 	inject(&p, &pkt);
 	KUNIT_EXPECT_PTR_EQ(test, ualink_mock_import_end(async), ERR_PTR(-ENOMEM));
