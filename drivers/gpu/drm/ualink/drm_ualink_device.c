@@ -187,7 +187,9 @@ static void drm_ualink_prime_lockdep(struct drm_ualink *ual)
  * @caps: how much may be exported; copied
  *
  * From here on the UALink ioctls reach the helpers, and say %-ENOTCONN before
- * drm_ualink_provision(). There is nothing to undo but by drm_ualink_unplug().
+ * drm_ualink_provision(). There is nothing to undo but by drm_ualink_unplug(). It
+ * comes before drm_ualink_npa_man_init(), so that when the device is released all
+ * objects are gone before the helpers' state is.
  *
  * Return: %0 on success, %-EINVAL when a file's cap is zero or not below that of
  * the device, %-ENOMEM.

@@ -247,13 +247,14 @@ int vualink_ualink_init(struct vualink_device *vdev)
 	int ret;
 
 	spin_lock_init(&vdev->ualink.irq_lock);
+	ret = drm_ualink_init(&vdev->drm, &vualink_ualink_funcs, &caps);
+	if (ret)
+		return ret;
+	/* After the former, so that it goes before: it waits for the last objects. */
 	ret = drm_ualink_npa_man_init(&vdev->ttm, TTM_PL_PRIV);
 	if (ret)
 		return ret;
-	ret = drmm_add_action_or_reset(&vdev->drm, vualink_ualink_man_fini, NULL);
-	if (ret)
-		return ret;
-	return drm_ualink_init(&vdev->drm, &vualink_ualink_funcs, &caps);
+	return drmm_add_action_or_reset(&vdev->drm, vualink_ualink_man_fini, NULL);
 }
 
 static void vualink_ualink_members(const struct vualink_config_accel *config,
