@@ -13,7 +13,7 @@ help:
 	@echo 'For a start:'
 	@echo '  make run        build a kernel with UALink, boot it (no root, no KVM), see it work'
 	@echo '                  PODS=n ACCELS=n: so many pods of so many accelerators (1, 2)'
-	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench fuzz model"'
+	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench fuzz model faults coverage"'
 	@echo
 	@echo 'To read and change the code: edit drivers/, include/, Documentation/ here, then'
 	@echo '  make run, make kunit, make igt ...   use the edit at once'

@@ -296,10 +296,9 @@ bool vualink_device_wedged(struct vualink_device *vdev)
 	return READ_ONCE(vdev->wedged);
 }
 
-/* No job starts any more, and the hardware forgets what it has. */
-static void vualink_device_halt_hw(struct vualink_device *vdev)
+/* The hardware forgets what it has, the jobs too. None is started meanwhile. */
+static void vualink_device_wipe_hw(struct vualink_device *vdev)
 {
-	drm_sched_wqueue_stop(&vdev->sched);
 	mutex_lock(&vdev->vm_lock);
 	vualink_hw_reset(vdev->hw);
 	vualink_device_unwedge(vdev);
@@ -326,7 +325,8 @@ static int vualink_device_start_hw(struct vualink_device *vdev)
 static int vualink_device_reset_hw(struct vualink_device *vdev)
 {
 	vualink_ualink_pause(vdev);
-	vualink_device_halt_hw(vdev);
+	drm_sched_wqueue_stop(&vdev->sched);
+	vualink_device_wipe_hw(vdev);
 	return vualink_device_start_hw(vdev);
 }
 
@@ -373,7 +373,8 @@ static int vualink_device_suspend_hw(struct vualink_device *vdev)
 	vualink_ualink_pause(vdev);
 	/* Where nothing can be flushed, nothing can move before a reset. */
 	if (vualink_device_wedged(vdev)) {
-		vualink_device_halt_hw(vdev);
+		drm_sched_wqueue_stop(&vdev->sched);
+		vualink_device_wipe_hw(vdev);
 		vualink_device_start_jobs(vdev);
 	}
 	/* Pairs with READ_ONCE() in vualink_vram_alloc_blocks(). */
@@ -386,7 +387,7 @@ static int vualink_device_suspend_hw(struct vualink_device *vdev)
 	/* What has begun ends before the hardware forgets it. */
 	drm_sched_wqueue_stop(&vdev->sched);
 	vualink_hw_drain(vdev->hw);
-	vualink_device_halt_hw(vdev);
+	vualink_device_wipe_hw(vdev);
 	vdev->suspended = true;
 	return 0;
 }

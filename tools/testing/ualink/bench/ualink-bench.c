@@ -71,10 +71,7 @@ static void print(const char *key, double value)
 
 static double now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e9 + t.tv_nsec;
+	return accel_now() * 1e9;
 }
 
 static int compare(const void *a, const void *b)

@@ -39,6 +39,22 @@ void die_errno(const char *what, int error)
 	die("%s: %s", what, strerror(error));
 }
 
+double accel_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+void accel_print_failure(const char *where, const char *format, va_list args)
+{
+	char text[200];
+
+	vsnprintf(text, sizeof(text), format, args);
+	printf("fail: %s%s\n", where, text);
+}
+
 int accel_ioctl(int fd, unsigned long request, void *arg)
 {
 	while (ioctl(fd, request, arg))
@@ -225,7 +241,15 @@ void accel_pod_knob(const char *pod, const char *name, const char *rule)
 
 void accel_knob(const char *name, const char *rule)
 {
-	accel_pod_knob("default0", name, rule);
+	accel_pod_knob(DEFAULT_POD, name, rule);
+}
+
+void accel_mute(const char *pod, const struct accel *accel, bool on)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", accel->info.id);
+	accel_pod_knob(pod, on ? "mute" : "unmute", text);
 }
 
 int accel_tunable_write(struct accel *accel, const char *name, uint64_t value)

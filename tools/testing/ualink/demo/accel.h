@@ -6,9 +6,11 @@
 #ifndef ACCEL_H
 #define ACCEL_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "drm_ualink.h"
 #include "vualink_drm.h"
@@ -26,6 +28,21 @@ void die(const char *format, ...)
 			die_errno(#call, must_ret);		\
 	} while (0)
 void die_errno(const char *what, int error) __attribute__((noreturn));
+
+/* CLOCK_MONOTONIC, in seconds */
+double accel_now(void);
+/* Prints "fail: WHERE" and the text, in one piece. */
+void accel_print_failure(const char *where, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+/* Whether @test comes true in time. */
+#define PATIENCE_MS	20000
+#define in_time(test) ({							\
+	int in_time_tries = PATIENCE_MS / 2;					\
+										\
+	while (!(test) && --in_time_tries)					\
+		usleep(2000);							\
+	in_time_tries > 0;							\
+})
 
 /* An accelerator: a device node, and a VM once it is open. */
 struct accel {
@@ -58,9 +75,13 @@ uint64_t accel_counter(struct accel *accel, const char *name, const char *key);
 bool accel_idle(struct accel *accel, struct drm_ualink_device_info *info);
 /* Uses of TLB entries that were outdated, but for those before their flush. */
 uint64_t accel_stale(struct accel *accel);
-/* A knob of the fabric of a pod, and of the first one that the module makes. */
+/* The first pod that the module makes */
+#define DEFAULT_POD	"default0"
+/* A knob of the fabric of a pod, and of that one. */
 void accel_pod_knob(const char *pod, const char *name, const char *rule);
 void accel_knob(const char *name, const char *rule);
+/* Lets an accelerator of a pod send nothing, or send again. */
+void accel_mute(const char *pod, const struct accel *accel, bool on);
 int accel_tunable_write(struct accel *accel, const char *name, uint64_t value);
 int accel_tunable_read(struct accel *accel, const char *name, uint64_t *value);
 

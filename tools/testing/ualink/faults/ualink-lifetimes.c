@@ -34,7 +34,6 @@
 
 #define SIZE		KIB(64)
 #define ACCELS		4
-#define PATIENCE_MS	20000
 #define POD		"lifetimes"
 #define SLABS		"/sys/kernel/slab"
 
@@ -105,27 +104,18 @@ static int pass[2] = { -1, -1 }, holder_sock = -1;
 __attribute__((format(printf, 1, 2)))
 static void complain(const char *format, ...)
 {
-	char text[200];
+	char where[200];
 	va_list args;
 
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	if (atomic_fetch_add(&shared->failures, 1) >= 50)
 		return;
-	printf("fail: import %s; owner: %s, importer: %s, %s; unplugged %d: %s\n",
-	       hold_names[scene.hold], end_names[scene.owner], end_names[scene.importer],
-	       order_names[scene.order], scene.unplugged, text);
+	snprintf(where, sizeof(where), "import %s; owner: %s, importer: %s, %s; unplugged %d: ",
+		 hold_names[scene.hold], end_names[scene.owner], end_names[scene.importer],
+		 order_names[scene.order], scene.unplugged);
+	va_start(args, format);
+	accel_print_failure(where, format, args);
+	va_end(args);
 }
-
-/* Whether @test comes true in time. */
-#define in_time(test) ({							\
-	int in_time_tries = PATIENCE_MS / 2;					\
-										\
-	while (!(test) && --in_time_tries)					\
-		usleep(2000);							\
-	in_time_tries > 0;							\
-})
 
 /* ------------------------------------------------------------ using the memory */
 
@@ -608,10 +598,7 @@ static bool dies(enum end end)
 
 static void mute(bool on)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", base[MUTE_ACCEL].info.id);
-	accel_knob(on ? "mute" : "unmute", text);
+	accel_mute(DEFAULT_POD, &base[MUTE_ACCEL], on);
 }
 
 /* Begins an end; only a wait for somebody who is mute is there already. */

@@ -23,7 +23,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pod.h"
@@ -37,7 +36,6 @@
 #define ACCELS		3
 #define FIRST_ID	5
 #define FAULTS		10000
-#define PATIENCE_MS	20000
 
 static struct accel *accels, *exporter, *importer, *other;
 static unsigned int failures;
@@ -45,30 +43,12 @@ static unsigned int failures;
 __attribute__((format(printf, 1, 2)))
 static void complain(const char *format, ...)
 {
-	char text[200];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	if (failures++ < 50)
-		printf("fail: %s\n", text);
-}
-
-#define in_time(test) ({							\
-	int in_time_tries = PATIENCE_MS / 2;					\
-										\
-	while (!(test) && --in_time_tries)					\
-		usleep(2000);							\
-	in_time_tries > 0;							\
-})
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
+		accel_print_failure("", format, args);
+	va_end(args);
 }
 
 /* ------------------------------------------------------------------------- pod */
@@ -127,10 +107,7 @@ static void end(const char *what)
 
 static void mute(const struct accel *accel, bool on)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", accel->info.id);
-	accel_pod_knob(POD, on ? "mute" : "unmute", text);
+	accel_mute(POD, accel, on);
 }
 
 /* Nothing that is said to an accelerator gets there. */
@@ -704,7 +681,7 @@ static unsigned int count_bytes(int pipe)
 /* One peer's imports of all that is exported; its GEM handles keep them. */
 static double import_many(struct shared *many, uint32_t *bos, unsigned int count)
 {
-	double start = now();
+	double start = accel_now();
 	int ret;
 
 	for (unsigned int i = 0; i < count; i++) {
@@ -717,7 +694,7 @@ static double import_many(struct shared *many, uint32_t *bos, unsigned int count
 		close(many[i].fd);
 		many[i].fd = -1;
 	}
-	return now() - start;
+	return accel_now() - start;
 }
 
 static void expect_some(struct shared *many, const uint32_t *bos, unsigned int count)
@@ -935,9 +912,9 @@ static void remote_faults(void)
 
 	deafen(importer);
 	must(accel_revoke(exporter, shared.bo));
-	start = now();
+	start = accel_now();
 	provoke(va, FAULTS);
-	start = now() - start;
+	start = accel_now() - start;
 	expect_counted(device, hardware);
 	expect_reported(&bystander, va);
 	/* One line in five seconds at most, and two that are about to come */

@@ -119,25 +119,17 @@ static bool one_in(struct thread *self, unsigned int n)
 	return !(rnd(self) % n);
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 __attribute__((format(printf, 2, 3)))
 static void mismatch(struct thread *self, const char *format, ...)
 {
-	char text[200];
+	char where[32];
 	va_list args;
 
+	snprintf(where, sizeof(where), "thread %u: ", self->index);
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	if (mismatches++ < 20)
-		printf("fail: thread %u: %s\n", self->index, text);
+		accel_print_failure(where, format, args);
+	va_end(args);
 }
 
 /* ---------------------------------------------------------------- the model */
@@ -723,12 +715,12 @@ int main(int argc, char **argv)
 
 	for (unsigned int i = 0; i < OBJECTS; i++)
 		pthread_mutex_init(&objects[i].lock, NULL);
-	end_time = now() + seconds;
+	end_time = accel_now() + seconds;
 	for (unsigned int i = 0; i < THREADS; i++)
 		must(pthread_create(&threads[i].id, NULL, life, &threads[i]));
 	must(pthread_create(&sky.id, NULL, weather, &sky));
 	must(pthread_create(&watcher.id, NULL, look_round, &watcher));
-	while (now() < end_time && mismatches < 100)
+	while (accel_now() < end_time && mismatches < 100)
 		usleep(100000);
 	stop = true;
 	pthread_join(sky.id, NULL);

@@ -30,7 +30,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "accel.h"
@@ -47,10 +46,7 @@ static unsigned int importers;
 
 static double now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+	return accel_now() * 1e3;
 }
 
 static void print(const char *key, double value)
@@ -59,12 +55,9 @@ static void print(const char *key, double value)
 	fflush(stdout);
 }
 
-static void knob_id(const char *name, const struct accel *accel)
+static void mute(const struct accel *accel, bool on)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", accel->info.id);
-	accel_knob(name, text);
+	accel_mute(DEFAULT_POD, accel, on);
 }
 
 static void settle(void)
@@ -126,7 +119,7 @@ static void revoke_with_mute(double *others, double *all)
 	must(accel_export(&accels[0], bo, handle));
 	for (unsigned int i = 0; i < importers; i++)
 		must(accel_import(&accels[1 + i], handle, 0, &fds[i]));
-	knob_id("mute", &accels[importers]);
+	mute(&accels[importers], true);
 	if (pipe(pipes))
 		die_errno("pipe", errno);
 	start = now();
@@ -144,7 +137,7 @@ static void revoke_with_mute(double *others, double *all)
 	waitpid(child, NULL, 0);
 	close(pipes[0]);
 	close(pipes[1]);
-	knob_id("unmute", &accels[importers]);
+	mute(&accels[importers], false);
 	wait_for_death(&accels[importers]);
 	for (unsigned int i = 0; i < importers; i++)
 		close(fds[i]);
@@ -192,9 +185,9 @@ static void time_crash(void)
 		close(fd);
 	}
 	/* Nobody hears of the end of the exporter's present life. */
-	knob_id("mute", exporter);
+	mute(exporter, true);
 	must(accel_debugfs_write(exporter, "reset", "1"));
-	knob_id("unmute", exporter);
+	mute(exporter, false);
 	start = now();
 	must(accel_import(exporter, back, 0, &fd));
 	/* Nothing of its file has died before. */
@@ -266,7 +259,7 @@ static double latency_beside(bool crash)
 	pid_t child;
 
 	if (!crash)
-		knob_id("mute", &accels[2]);
+		mute(&accels[2], true);
 	child = fork();
 	if (!child)
 		trouble(crash);
@@ -277,7 +270,7 @@ static double latency_beside(bool crash)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	if (!crash)
-		knob_id("unmute", &accels[2]);
+		mute(&accels[2], false);
 	return latency;
 }
 
@@ -332,13 +325,13 @@ static double kill_one(const uint8_t *handle)
 	}
 	if (child < 0 || read(pipes[0], &c, 1) != 1)
 		die("the child did not start");
-	knob_id("mute", &accels[0]);
+	mute(&accels[0], true);
 	usleep(100000);
 	start = now();
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 	start = now() - start;
-	knob_id("unmute", &accels[0]);
+	mute(&accels[0], false);
 	if (!WIFSIGNALED(status))
 		die("the child ended by itself");
 	close(pipes[0]);

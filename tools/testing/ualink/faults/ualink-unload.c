@@ -24,7 +24,6 @@
 #define SIZE		KIB(64)
 #define ROUNDS		12
 #define MAX_MODULES	32
-#define PATIENCE_MS	20000
 #define PARAMETERS	"pods=1 accels=3"
 
 static char modules[MAX_MODULES][64];
