@@ -19,6 +19,7 @@
 #include "igt_ualink.h"
 
 static const struct igt_ualink_backend * const backends[] = {
+	&igt_ualink_amdgpu,
 	&igt_ualink_vualink,
 };
 

@@ -108,6 +108,7 @@ struct igt_ualink_backend {
 	int (*entries)(struct igt_ualink *dev, uint32_t handle, uint64_t size);
 };
 
+extern const struct igt_ualink_backend igt_ualink_amdgpu;
 extern const struct igt_ualink_backend igt_ualink_vualink;
 
 /* A device node. */
