@@ -20,7 +20,7 @@
 #include <xf86drm.h>
 
 #include "igt.h"
-#include "igt_ualink.h"
+#include "igt_ualink_amdgpu.h"
 
 #ifndef AMDGPU_INFO_GPUVM_FAULT
 #define AMDGPU_INFO_GPUVM_FAULT		0x23
@@ -43,12 +43,14 @@ struct drm_amdgpu_info_gpuvm_fault {
 #define STATUS_WRITE		(1u << 18)
 
 #define PACKET3(op, count)	(3u << 30 | (count) << 16 | (op) << 8)
-#define PACKET3_NOP		0x10
 #define PACKET3_ATOMIC_MEM	0x1e
 #define PACKET3_WRITE_DATA	0x37
 #define PACKET3_WAIT_REG_MEM	0x3c
 #define PACKET3_DMA_DATA	0x50
+#define COMPUTE_NOP		0xffff1000u
 #define DMA_MAX_BYTES		(1u << 24)
+#define SDMA_OP_COPY		1u
+#define SDMA_OP_ATOMIC		10u
 #define ATOMIC_ADD_64		0x6f
 
 struct amdgpu_job {
@@ -295,8 +297,61 @@ static unsigned int list_buffers(struct amdgpu *amdgpu,
 	return count;
 }
 
-static int submit_slot(struct igt_ualink *dev, unsigned int slot, unsigned int dwords,
-		       uint32_t syncobj)
+static int alloc_context(struct igt_ualink *dev)
+{
+	union drm_amdgpu_ctx arg = { .in.op = AMDGPU_CTX_OP_ALLOC_CTX };
+	int ret = amdgpu_ioctl(dev->fd, DRM_IOCTL_AMDGPU_CTX, &arg);
+
+	if (!ret)
+		to_amdgpu(dev)->ctx = arg.out.alloc.ctx_id;
+	return ret;
+}
+
+/* A reset in which VRAM was lost ends a context. */
+static int renew_context(struct igt_ualink *dev)
+{
+	union drm_amdgpu_ctx arg = {
+		.in = { .op = AMDGPU_CTX_OP_FREE_CTX, .ctx_id = to_amdgpu(dev)->ctx },
+	};
+
+	return amdgpu_ioctl(dev->fd, DRM_IOCTL_AMDGPU_CTX, &arg) ?: alloc_context(dev);
+}
+
+/* What to submit, with the chunk that names buffers, unless there is a list. */
+static int submit_chunks(struct igt_ualink *dev, struct drm_amdgpu_cs_chunk *chunks,
+			 unsigned int count, uint32_t list)
+{
+	uint64_t pointers[8];
+	union drm_amdgpu_cs arg;
+	int ret;
+
+	for (unsigned int i = 0; i < count; i++)
+		pointers[i] = (uintptr_t)&chunks[i];
+	for (int tries = 0; tries < 2; tries++) {
+		memset(&arg, 0, sizeof(arg));
+		arg.in.ctx_id = to_amdgpu(dev)->ctx;
+		arg.in.bo_list_handle = list;
+		arg.in.num_chunks = count;
+		arg.in.chunks = (uintptr_t)pointers;
+		ret = amdgpu_ioctl(dev->fd, DRM_IOCTL_AMDGPU_CS, &arg);
+		if (ret != -ECANCELED || renew_context(dev))
+			break;
+	}
+	return ret;
+}
+
+static struct drm_amdgpu_cs_chunk_ib packets_ib(uint32_t ip_type, unsigned int slot,
+						unsigned int dwords)
+{
+	return (struct drm_amdgpu_cs_chunk_ib) {
+		.va_start = PACKETS_VA + (uint64_t)slot * SLOT_SIZE,
+		.ib_bytes = dwords * 4,
+		.ip_type = ip_type,
+	};
+}
+
+static int submit_slot(struct igt_ualink *dev, uint32_t ip_type, unsigned int slot,
+		       unsigned int dwords, uint32_t syncobj)
 {
 	struct amdgpu *amdgpu = to_amdgpu(dev);
 	struct drm_amdgpu_bo_list_entry *entries = calloc(amdgpu->bound_count + 1,
@@ -307,56 +362,53 @@ static int submit_slot(struct igt_ualink *dev, unsigned int slot, unsigned int d
 		.bo_info_size = sizeof(*entries),
 		.bo_info_ptr = (uintptr_t)entries,
 	};
-	struct drm_amdgpu_cs_chunk_ib ib = {
-		.va_start = PACKETS_VA + (uint64_t)slot * SLOT_SIZE,
-		.ib_bytes = dwords * 4,
-		.ip_type = AMDGPU_HW_IP_COMPUTE,
-	};
+	struct drm_amdgpu_cs_chunk_ib ib = packets_ib(ip_type, slot, dwords);
 	struct drm_amdgpu_cs_chunk_sem out = { .handle = syncobj };
 	struct drm_amdgpu_cs_chunk chunks[] = {
 		{ AMDGPU_CHUNK_ID_BO_HANDLES, sizeof(list) / 4, (uintptr_t)&list },
 		{ AMDGPU_CHUNK_ID_IB, sizeof(ib) / 4, (uintptr_t)&ib },
 		{ AMDGPU_CHUNK_ID_SYNCOBJ_OUT, sizeof(out) / 4, (uintptr_t)&out },
 	};
-	uint64_t pointers[] = {
-		(uintptr_t)&chunks[0], (uintptr_t)&chunks[1], (uintptr_t)&chunks[2],
-	};
-	union drm_amdgpu_cs arg = {
-		.in = {
-			.ctx_id = amdgpu->ctx,
-			.num_chunks = ARRAY_SIZE(chunks),
-			.chunks = (uintptr_t)pointers,
-		},
-	};
 	int ret;
 
 	igt_assert(entries);
 	list.bo_number = list_buffers(amdgpu, entries);
-	ret = amdgpu_ioctl(dev->fd, DRM_IOCTL_AMDGPU_CS, &arg);
+	ret = submit_chunks(dev, chunks, ARRAY_SIZE(chunks), 0);
 	free(entries);
+	return ret;
+}
+
+static int submit_packets(struct igt_ualink *dev, uint32_t ip_type,
+			  const uint32_t *packets, unsigned int dwords, uint32_t *syncobj)
+{
+	/* one dword that does nothing */
+	const uint32_t nop = ip_type == AMDGPU_HW_IP_COMPUTE ? COMPUTE_NOP : 0;
+	struct amdgpu *amdgpu = to_amdgpu(dev);
+	unsigned int slot = amdgpu->next_slot++ % SLOTS;
+	uint32_t *p = amdgpu->packets_ptr + slot * SLOT_DWORDS;
+	int ret;
+
+	igt_assert_lte(dwords, SLOT_DWORDS - 8);
+	memcpy(p, packets, dwords * sizeof(*p));
+	while (dwords % 8)
+		p[dwords++] = nop;
+
+	if (drmSyncobjCreate(dev->fd, 0, syncobj))
+		return -errno;
+	ret = submit_slot(dev, ip_type, slot, dwords, *syncobj);
+	if (ret)
+		drmSyncobjDestroy(dev->fd, *syncobj);
 	return ret;
 }
 
 static int submit_cmds(struct igt_ualink *dev, const struct igt_ualink_cmd *cmds,
 		       unsigned int count, uint32_t *syncobj)
 {
-	struct amdgpu *amdgpu = to_amdgpu(dev);
-	unsigned int slot = amdgpu->next_slot++ % SLOTS;
-	uint32_t *start = amdgpu->packets_ptr + slot * SLOT_DWORDS, *p = start;
-	int ret;
+	uint32_t packets[2 * SLOT_DWORDS], *p = packets;
 
-	for (unsigned int i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count && p - packets < SLOT_DWORDS; i++)
 		p = emit(p, &cmds[i]);
-	while ((p - start) % 8)
-		*p++ = 0xffff1000;	/* a NOP of one dword */
-	igt_assert_lte(p - start, SLOT_DWORDS);
-
-	if (drmSyncobjCreate(dev->fd, 0, syncobj))
-		return -errno;
-	ret = submit_slot(dev, slot, p - start, *syncobj);
-	if (ret)
-		drmSyncobjDestroy(dev->fd, *syncobj);
-	return ret;
+	return submit_packets(dev, AMDGPU_HW_IP_COMPUTE, packets, p - packets, syncobj);
 }
 
 static int64_t deadline(unsigned int timeout_ms)
@@ -497,15 +549,9 @@ static int create_packets(struct igt_ualink *dev)
 
 static int amdgpu_open(struct igt_ualink *dev)
 {
-	union drm_amdgpu_ctx arg = { .in.op = AMDGPU_CTX_OP_ALLOC_CTX };
-	int ret = amdgpu_ioctl(dev->fd, DRM_IOCTL_AMDGPU_CTX, &arg);
-
-	if (ret)
-		return ret;
 	dev->priv = calloc(1, sizeof(struct amdgpu));
 	igt_assert(dev->priv);
-	to_amdgpu(dev)->ctx = arg.out.alloc.ctx_id;
-	return create_packets(dev);
+	return alloc_context(dev) ?: create_packets(dev);
 }
 
 static void amdgpu_close(struct igt_ualink *dev)
@@ -585,9 +631,21 @@ static int amdgpu_evict_all(struct igt_ualink *dev)
 	return read_debugfs(dev, "amdgpu_evict_vram");
 }
 
+/* What was shared is ended after the reset, in the background. */
 static int amdgpu_reset(struct igt_ualink *dev)
 {
-	return read_debugfs(dev, "amdgpu_gpu_recover");
+	uint64_t restarts = counter(dev, "restarts");
+	struct drm_ualink_device_info info = {};
+	int ret = read_debugfs(dev, "amdgpu_gpu_recover");
+
+	for (int i = 0; i < 1000 && !ret; i++) {
+		igt_ualink_device_info(dev, &info);
+		if (counter(dev, "restarts") > restarts &&
+		    info.flags & DRM_UALINK_DEVICE_ACTIVE)
+			return 0;
+		usleep(10000);
+	}
+	return ret ?: -ETIME;
 }
 
 const struct igt_ualink_backend igt_ualink_amdgpu = {
@@ -605,3 +663,79 @@ const struct igt_ualink_backend igt_ualink_amdgpu = {
 	.evict_all = amdgpu_evict_all,
 	.reset = amdgpu_reset,
 };
+
+/* ------------------------------------------------- packets of the tests */
+
+uint32_t igt_amdgpu_submit(struct igt_ualink *dev, uint32_t ip_type,
+			   const uint32_t *packets, unsigned int dwords)
+{
+	uint32_t syncobj;
+
+	igt_assert_eq(submit_packets(dev, ip_type, packets, dwords, &syncobj), 0);
+	return syncobj;
+}
+
+int __igt_amdgpu_wait(struct igt_ualink *dev, uint32_t job, unsigned int timeout_ms)
+{
+	return wait_syncobj(dev, job, timeout_ms);
+}
+
+void igt_amdgpu_run(struct igt_ualink *dev, uint32_t ip_type,
+		    const uint32_t *packets, unsigned int dwords)
+{
+	uint32_t job = igt_amdgpu_submit(dev, ip_type, packets, dwords);
+
+	igt_assert_eq(__igt_amdgpu_wait(dev, job, 10000), 0);
+}
+
+unsigned int igt_amdgpu_sdma_copy(uint32_t *packets, uint64_t dst, uint64_t src, uint32_t len)
+{
+	uint32_t *p = packets;
+
+	*p++ = SDMA_OP_COPY;
+	*p++ = len - 1;
+	*p++ = 0;
+	*p++ = src;
+	*p++ = src >> 32;
+	*p++ = dst;
+	*p++ = dst >> 32;
+	return p - packets;
+}
+
+unsigned int igt_amdgpu_sdma_add(uint32_t *packets, uint64_t dst, uint64_t value)
+{
+	uint32_t *p = packets;
+
+	*p++ = SDMA_OP_ATOMIC | ATOMIC_ADD_64 << 25;
+	*p++ = dst;
+	*p++ = dst >> 32;
+	*p++ = value;
+	*p++ = value >> 32;
+	*p++ = 0;
+	*p++ = 0;
+	*p++ = 0;
+	return p - packets;
+}
+
+int igt_amdgpu_submit_list(struct igt_ualink *dev, uint32_t list)
+{
+	struct amdgpu *amdgpu = to_amdgpu(dev);
+	unsigned int slot = amdgpu->next_slot++ % SLOTS;
+	struct drm_amdgpu_cs_chunk_ib ib = packets_ib(AMDGPU_HW_IP_COMPUTE, slot, 8);
+	struct drm_amdgpu_cs_chunk_sem out = {};
+	struct drm_amdgpu_cs_chunk chunks[] = {
+		{ AMDGPU_CHUNK_ID_IB, sizeof(ib) / 4, (uintptr_t)&ib },
+		{ AMDGPU_CHUNK_ID_SYNCOBJ_OUT, sizeof(out) / 4, (uintptr_t)&out },
+	};
+	int ret;
+
+	for (unsigned int i = 0; i < 8; i++)
+		amdgpu->packets_ptr[slot * SLOT_DWORDS + i] = COMPUTE_NOP;
+	if (drmSyncobjCreate(dev->fd, 0, &out.handle))
+		return -errno;
+	ret = submit_chunks(dev, chunks, ARRAY_SIZE(chunks), list);
+	if (!ret)
+		return wait_syncobj(dev, out.handle, 10000);
+	drmSyncobjDestroy(dev->fd, out.handle);
+	return ret;
+}
