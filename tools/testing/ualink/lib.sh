@@ -88,6 +88,37 @@ lock() {
 # shellcheck disable=SC2034
 SPLAT='BUG:|WARNING:|KASAN|UBSAN|ODEBUG|Oops|possible (recursive|circular)|suspicious RCU|[Kk]ernel panic|blocked for more than|refcount_t|list_(add|del) corruption|detected stall|unreferenced object|uml-init: cannot'
 
+# boot_result DIR CONSOLE FROM ALLOW STATUS LIMIT: prints what the script in the kernel
+# said, and says what the kernel complained of; DIR has what uml-init.sh left. Sets rc:
+# that of the script; 124: the kernel did not finish; 99: the kernel complained.
+boot_result() {
+	local dir=$1 console=$2 from=$3 allow=$4 status=$5 limit=$6 f
+	[ ! -f "$dir/out" ] || cat "$dir/out"
+	if [ -f "$dir/rc" ]; then
+		rc=$(cat "$dir/rc")
+	else
+		rc=124
+		[ "$status" != 124 ] || say "no end after $limit s"
+		say "the kernel did not finish (exit status $status); the end of its console:"
+		tail -n 60 "$console" >&2
+	fi
+	# What came before is the kernel's own start: SMP with lockdep and kmemleak
+	# always complains there of a "Callback enqueued on offline CPU".
+	for f in "$dir/dmesg" "$console"; do
+		[ -f "$f" ] || continue
+		if grep -aq "$from" "$f"; then sed "1,/$from/d" "$f"; else cat "$f"; fi
+	done | tr -d '\r' | sed -E 's/^(<[0-9]>)?\[ *[0-9.]+\] ?//' | grep -aE "$SPLAT" | grep -avE "$allow" | sort -u > "$dir/splats" || true
+	[ ! -s "$dir/kmemleak" ] || echo "memory leak: see kmemleak" >> "$dir/splats"
+	if [ -s "$dir/splats" ]; then
+		say "the kernel complained:"
+		head -n 20 "$dir/splats" >&2
+		[ ! -s "$dir/kmemleak" ] || head -n 40 "$dir/kmemleak" >&2
+		[ "$rc" != 0 ] || rc=99
+	else
+		rm -f "$dir/splats"
+	fi
+}
+
 # --- TAP: one file for each tier, build/results/TIER.tap -----------------
 tap_start() {
 	mkdir -p "$results"

@@ -70,28 +70,5 @@ pid=$!
 wait "$pid" || status=$?
 pid=
 
-[ ! -f "$rw/out" ] || cat "$rw/out"
-if [ -f "$rw/rc" ]; then
-	rc=$(cat "$rw/rc")
-else
-	rc=124
-	[ "$status" != 124 ] || say "no end after $limit s"
-	say "the kernel did not finish (exit status $status); the end of its console:"
-	tail -n 60 "$w/console" >&2
-fi
-# What came before is the kernel's own start: SMP with lockdep and kmemleak
-# always complains there of a "Callback enqueued on offline CPU".
-for f in "$rw/dmesg" "$w/console"; do
-	[ -f "$f" ] || continue
-	if grep -aq "$from" "$f"; then sed "1,/$from/d" "$f"; else cat "$f"; fi
-done | sed -E 's/^(<[0-9]>)?\[ *[0-9.]+\] ?//' | grep -aE "$SPLAT" | grep -avE "$allow" | sort -u > "$rw/splats" || true
-[ ! -s "$rw/kmemleak" ] || echo "memory leak: see kmemleak" >> "$rw/splats"
-if [ -s "$rw/splats" ]; then
-	say "the kernel complained:"
-	head -n 20 "$rw/splats" >&2
-	[ ! -s "$rw/kmemleak" ] || head -n 40 "$rw/kmemleak" >&2
-	[ "$rc" != 0 ] || rc=99
-else
-	rm -f "$rw/splats"
-fi
+boot_result "$rw" "$w/console" "$from" "$allow" "$status" "$limit"
 exit "$rc"

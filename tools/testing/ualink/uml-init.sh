@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# uml-init.sh - process 1 inside UML; run-uml.sh puts it there. The kernel
-# command line gives uml_rw=DIR, a folder of the host that appears as /mnt, and
-# uml_cmd=SCRIPT in it. Leaves in DIR: out (output), rc (exit status), dmesg.
-# uml_leak=1 looks for memory leaks afterwards.
+# uml-init.sh - process 1 inside UML, or in a VM of QEMU; run-uml.sh and emu-vm.sh put
+# it there. The kernel command line gives uml_rw=DIR, a folder of the host that appears
+# as /mnt, and uml_cmd=SCRIPT in it. Leaves in SCRIPT's folder: out (output), rc (exit
+# status), dmesg. uml_leak=1 looks for memory leaks afterwards.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -23,15 +23,24 @@ for a in $(cat /proc/cmdline); do
 	uml_leak=1) leak=1 ;;
 	esac
 done
-# mount(8) of Debian 12 hands the option to mount(2), where it is the bare path;
-# that of Debian 13 uses fsconfig(), which wants a key
-mount -t hostfs -o "$rw" none /mnt 2>/dev/null ||
-	mount -t hostfs -o "hostfs=$rw" none /mnt || echo "<1>uml-init: cannot mount $rw" > /dev/kmsg
+if grep -q hostfs /proc/filesystems; then
+	# mount(8) of Debian 12 hands the option to mount(2), where it is the bare path;
+	# that of Debian 13 uses fsconfig(), which wants a key
+	mount -t hostfs -o "$rw" none /mnt 2>/dev/null ||
+		mount -t hostfs -o "hostfs=$rw" none /mnt || echo "<1>uml-init: cannot mount $rw" > /dev/kmsg
+	end=o
+else
+	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 mnt /mnt || echo "<1>uml-init: cannot mount $rw" > /dev/kmsg
+	# without ACPI nothing powers off; QEMU takes a reboot as the end
+	end=b
+fi
 echo "<1>uml-init: begin" > /dev/kmsg
 rc=125
+to=/mnt
 if [ -n "$cmd" ]; then
 	cd /mnt || exit
-	sh "./$cmd" > /mnt/out 2>&1 < /dev/null
+	to=$(dirname "/mnt/$cmd")
+	sh "./$cmd" > "$to/out" 2>&1 < /dev/null
 	rc=$?
 fi
 if [ -n "$leak" ] && [ -e /sys/kernel/debug/kmemleak ]; then
@@ -40,14 +49,14 @@ if [ -n "$leak" ] && [ -e /sys/kernel/debug/kmemleak ]; then
 	echo scan > /sys/kernel/debug/kmemleak
 	sleep 1
 	echo scan > /sys/kernel/debug/kmemleak
-	cat /sys/kernel/debug/kmemleak > /mnt/kmemleak
+	cat /sys/kernel/debug/kmemleak > "$to/kmemleak"
 fi
 if [ -e /proc/lockdep_stats ] && ! grep -q 'debug_locks: *1' /proc/lockdep_stats; then
 	echo "<1>WARNING: lockdep has turned itself off" > /dev/kmsg
 fi
-dmesg > /mnt/dmesg 2>/dev/null
-echo "$rc" > /mnt/rc.tmp && mv /mnt/rc.tmp /mnt/rc
+dmesg > "$to/dmesg" 2>/dev/null
+echo "$rc" > "$to/rc.tmp" && mv "$to/rc.tmp" "$to/rc"
 sync
-# process 1 may not end; this powers off, which ends the UML process
-echo o > /proc/sysrq-trigger
+# process 1 may not end; this ends the UML process, or QEMU
+echo $end > /proc/sysrq-trigger
 sleep 60
