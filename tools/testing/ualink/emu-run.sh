@@ -3,7 +3,8 @@
 # emu-run.sh [options] SCRIPT [kernel arguments...]
 # Boots VMs with emulated GPUs (see emu-vm.sh) and runs SCRIPT in each, at the same time.
 # Prints its output and exits with its status, of the first VM where it is not 0; 124 when
-# a kernel died or hung, 99 when the script passed but the kernel complained.
+# a kernel died or hung, 99 when the script passed but the kernel complained; 1 when the
+# emulator failed.
 #   -a REGEX  complaints of the kernel that are meant to be
 #   -d        the debug kernel
 #   -f PATH   copy PATH to /mnt, which all VMs share and where SCRIPT runs (repeat at will)
@@ -41,4 +42,5 @@ for ((vm = 0; vm < vms; vm++)); do
 	[ "$vms" = 1 ] || echo "--- vm$vm"
 	vm_wait "vm$vm" || [ "$status" != 0 ] || status=$rc
 done
+emu_stop || [ "$status" != 0 ] || status=1
 exit "$status"

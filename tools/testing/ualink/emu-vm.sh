@@ -8,6 +8,7 @@
 #   vm_wait NAME                 its end: prints what SCRIPT said; true if it succeeded, and
 #                                the kernel did not complain; as rc: see boot_result
 #   vm_kill NAME                 kill -9; the GPUs remain, and may be given to another VM
+#   emu_stop                     ends the emulator; true if it has nothing to complain of
 #   emu_end [DIR]                ends all that still runs; keeps the logs in DIR
 # A VM runs on this machine's files, read-only. $emu_mnt is /mnt in each VM, where SCRIPT
 # starts; what is written there shows at once here and in the other VMs. VM=NAME is in
@@ -28,11 +29,24 @@ emu_pid='' vm_qemu='' vm_out=''
 declare -A vm_pids=()
 mkdir "$emu_mnt"
 
+emu_stop() {
+	local pid=$emu_pid status=0
+	emu_pid=
+	[ -n "$pid" ] || return 0
+	kill "$pid" 2>/dev/null || true
+	timeout 10 tail -s 0.1 --pid="$pid" -f /dev/null || kill -9 "$pid"
+	wait "$pid" 2>/dev/null || status=$?
+	case $status in 0 | 143) return 0 ;; esac
+	say "the emulator failed (exit status $status):"
+	tail -n 30 "$emu_dir/emu.log" >&2
+	return 1
+}
+
 emu_end() {
-	local pid
-	for pid in "${vm_pids[@]}" $emu_pid; do kill -9 "$pid" 2>/dev/null || true; done
-	vm_pids=() emu_pid=
+	local name
 	[ -d "$emu_dir" ] || return 0
+	for name in "${!vm_pids[@]}"; do vm_kill "$name"; done
+	emu_stop || true
 	if [ -n "${1:-}" ]; then
 		rm -rf "$1" "$emu_mnt/lib" "$emu_mnt/usr"
 		mkdir -p "$1"
@@ -87,11 +101,11 @@ vm_start() {
 	rm -rf "${emu_mnt:?}/$name"
 	mkdir "$emu_mnt/$name"
 	{ echo "export VM=$name MODPROBE_OPTIONS='-d /mnt'"; cat "$script"; } > "$emu_mnt/$name/cmd.sh"
-	append=(console=ttyS0 quiet loglevel=4 tsc=reliable panic=-1 oops=panic log_buf_len=4M
+	append=(console=ttyS0 quiet loglevel=4 tsc=reliable no_timer_check panic=-1 oops=panic log_buf_len=4M
 		root=root rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=262144,cache=loose ro
 		init="$emu_mnt/init.sh" uml_rw=mnt uml_cmd="$name/cmd.sh" firmware_class.path=/mnt/firmware
 		"${amdgpu_args[@]}" "${vm_args[@]}")
-	"$vm_qemu" -machine q35,acpi=off,memory-backend=ram -accel tcg,thread=multi -cpu EPYC \
+	"$vm_qemu" -machine q35,memory-backend=ram -accel tcg,thread=multi -cpu EPYC \
 		-smp "$vm_cpus" -m "$vm_mem" -object "memory-backend-memfd,id=ram,size=$vm_mem,share=on" \
 		-nodefaults -no-user-config -display none -no-reboot -serial "file:$emu_dir/$name.console" \
 		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
@@ -114,7 +128,7 @@ vm_wait() {
 }
 
 vm_kill() {
-	kill -9 "${vm_pids[$1]}"
+	kill -9 "${vm_pids[$1]}" 2>/dev/null || true
 	wait "${vm_pids[$1]}" 2>/dev/null || true
 	unset "vm_pids[$1]"
 }

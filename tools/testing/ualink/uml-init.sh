@@ -28,11 +28,8 @@ if grep -q hostfs /proc/filesystems; then
 	# that of Debian 13 uses fsconfig(), which wants a key
 	mount -t hostfs -o "$rw" none /mnt 2>/dev/null ||
 		mount -t hostfs -o "hostfs=$rw" none /mnt || echo "<1>uml-init: cannot mount $rw" > /dev/kmsg
-	end=o
 else
 	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 mnt /mnt || echo "<1>uml-init: cannot mount $rw" > /dev/kmsg
-	# without ACPI nothing powers off; QEMU takes a reboot as the end
-	end=b
 fi
 echo "<1>uml-init: begin" > /dev/kmsg
 rc=125
@@ -57,6 +54,6 @@ fi
 dmesg > "$to/dmesg" 2>/dev/null
 echo "$rc" > "$to/rc.tmp" && mv "$to/rc.tmp" "$to/rc"
 sync
-# process 1 may not end; this ends the UML process, or QEMU
-echo $end > /proc/sysrq-trigger
+# process 1 may not end; this powers off, which ends the UML process, or QEMU
+echo o > /proc/sysrq-trigger
 sleep 60
