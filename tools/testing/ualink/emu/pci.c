@@ -112,7 +112,7 @@ static void pci_effects(struct gpu *gpu, const uint8_t *old)
 		logmsg(gpu, "reset from D3hot");
 		gpu_reset(gpu, RESET_KEEP);
 	} else if (old[COMMAND] & CMD_MASTER && !(command & CMD_MASTER) && command & CMD_MEMORY) {
-		logmsg(gpu, "mode 1 reset");
+		logmsg(gpu, "bus mastering off: mode 1 reset");
 		gpu_reset(gpu, RESET_LOSE);
 	}
 }

@@ -77,6 +77,8 @@ static void smn_set(struct gpu *gpu, uint32_t index, uint32_t value)
 
 	pthread_mutex_lock(&gpu->regs.lock);
 	reg = smn_find(&gpu->regs, index);
+	if (!reg->written)
+		reg->unknown = 0;
 	reg->written = true;
 	reg->value = value;
 	pthread_mutex_unlock(&gpu->regs.lock);
@@ -99,6 +101,9 @@ void reg_set(struct gpu *gpu, uint32_t reg, uint32_t value)
 		return;
 	}
 	gpu->regs.bar[reg] = value;
+	/* reading before writing is how single bits are changed */
+	if (!gpu->regs.written[reg])
+		gpu->regs.unknown[reg] = 0;
 	gpu->regs.written[reg] = 1;
 }
 
@@ -238,13 +243,26 @@ void reg_write(struct gpu *gpu, uint32_t reg, uint32_t value)
 		reg_set(gpu, reg, value);
 }
 
-/* ---- power-on values ---- */
+/* ---- power-on values: what the driver must find ---- */
 
-/* Names that say what the driver must find; of the rest it finds zero. */
+/* Read by the driver though it writes nothing there, or only later; zero is a good answer. */
+static const uint32_t zeros[] = {
+	R_NBIO_BIF_BX0_BIOS_SCRATCH_4, R_NBIO_BIF_BX0_BACO_CNTL,
+	R_NBIO_BIF_BX_PF0_PARTITION_MEM_CAP, R_OSSSYS_IH_CLK_CTRL,
+	R_GC_CC_GC_SHADER_ARRAY_CONFIG, R_GC_GC_USER_SHADER_ARRAY_CONFIG, R_GC_DB_DEBUG2,
+	R_GC_MC_VM_XGMI_LFB_CNTL, R_GC_MC_VM_XGMI_LFB_SIZE, R_GC_CP_MEM_SLP_CNTL,
+	R_GC_RLC_MEM_SLP_CNTL, R_GC_RLC_CGTT_MGCG_OVERRIDE, R_GC_RLC_SERDES_CU_MASTER_BUSY,
+	R_GC_RLC_SERDES_NONCU_MASTER_BUSY, R_SMUIO_SMUIO_MCM_CONFIG,
+};
+
 static void regs_constants(struct gpu *gpu)
 {
 	uint32_t mib = (uint32_t)(gpu->pod->vram_size >> 20);
 	uint64_t fb = 0x8000000000ull, top = fb + gpu->pod->vram_size - 1;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(zeros); i++)
+		reg_set(gpu, zeros[i], 0);
 
 	reg_set(gpu, R_MP0_SMN_C2PMSG_33, 0x80000000);
 	reg_set(gpu, R_RCC_CONFIG_MEMSIZE, mib);
