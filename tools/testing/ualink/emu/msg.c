@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Message rings. One thread of each accelerator takes messages from its driver and hands them to
+ * the fabric; whoever delivers one puts it into the receiver's ring under the receiver's lock.
+ */
+#include "emu.h"
+
+/* The ring area: four arrays of pointers, then the messages */
+enum { TX_WPTR, TX_RPTR, RX_WPTR, RX_RPTR };
+
+static uint32_t depth(struct gpu *gpu)
+{
+	return 1u << gpu->pod->ring_shift;
+}
+
+static uint64_t pointer_addr(struct gpu *gpu, unsigned int array, uint32_t id)
+{
+	return gpu->ualink.ring_base + 4ull * (array * gpu->pod->ids + id);
+}
+
+static uint64_t slot_addr(struct gpu *gpu, bool rx, uint32_t id, uint32_t pointer)
+{
+	uint64_t n = gpu->pod->ids, d = depth(gpu);
+	uint64_t first = gpu->ualink.ring_base + 16 * n + (rx ? MSG_BYTES * n * d : 0);
+
+	return first + MSG_BYTES * (id * d + pointer % d);
+}
+
+/* A ring area that cannot be accessed stops the rings. */
+static bool ring_ok(struct gpu *gpu, bool done)
+{
+	if (!done)
+		gpu->ualink.error = true;
+	return done;
+}
+
+static bool pointer_read(struct gpu *gpu, unsigned int array, uint32_t id, uint32_t *value)
+{
+	return ring_ok(gpu, hub_read(&gpu->hub[HUB_MM], 0, pointer_addr(gpu, array, id), value, 4));
+}
+
+static bool pointer_write(struct gpu *gpu, unsigned int array, uint32_t id, uint32_t value)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!ring_ok(gpu, hub_write(&gpu->hub[HUB_MM], 0, pointer_addr(gpu, array, id), &value, 4)))
+		return false;
+	atomic_thread_fence(memory_order_seq_cst);
+	return true;
+}
+
+/* ---- receiving ---- */
+
+/* How many more messages the ring from an accelerator takes. Called with the lock held. */
+static uint32_t rx_room(struct gpu *gpu, uint32_t from)
+{
+	uint32_t rptr;
+
+	if (!gpu->ualink.enabled || gpu->ualink.error || !pointer_read(gpu, RX_RPTR, from, &rptr))
+		return 0;
+	return depth(gpu) - (gpu->ualink.rx_wptr[from] - rptr);
+}
+
+/* Whether the ring takes one more message, besides those that the fabric holds for it */
+bool msg_room(struct gpu *gpu, uint32_t from)
+{
+	bool room;
+
+	pthread_mutex_lock(&gpu->ualink.rx_lock);
+	/* who does not listen loses what is sent to him */
+	room = !gpu->ualink.enabled || gpu->ualink.error ||
+	       rx_room(gpu, from) > gpu->ualink.inflight[from];
+	pthread_mutex_unlock(&gpu->ualink.rx_lock);
+	return room;
+}
+
+/* Puts a message into the ring from an accelerator. Return: false if it is lost. */
+bool msg_put(struct gpu *gpu, uint32_t from, const void *msg)
+{
+	struct ualink *ualink = &gpu->ualink;
+	bool done;
+
+	pthread_mutex_lock(&ualink->rx_lock);
+	done = rx_room(gpu, from) > 0 &&
+	       ring_ok(gpu, hub_write(&gpu->hub[HUB_MM], 0,
+				      slot_addr(gpu, true, from, ualink->rx_wptr[from]), msg,
+				      MSG_BYTES)) &&
+	       pointer_write(gpu, RX_WPTR, from, ualink->rx_wptr[from] + 1);
+	if (done) {
+		ualink->rx_wptr[from]++;
+		ualink->given++;
+	}
+	pthread_mutex_unlock(&ualink->rx_lock);
+	if (done)
+		ualink_irq(gpu, IRQ_RX, from, 0);
+	return done;
+}
+
+/* ---- sending ---- */
+
+/* Hands one message to the fabric. Return: false when that must wait, or cannot be. */
+static bool send_one(struct gpu *gpu, uint32_t to, uint32_t pointer)
+{
+	struct gpu *peer = pod_by_id(gpu->pod, to);
+	uint8_t msg[MSG_BYTES];
+
+	if (peer && fabric_reaches(gpu, peer) && !msg_room(peer, gpu->id))
+		return false;
+	if (!ring_ok(gpu, hub_read(&gpu->hub[HUB_MM], 0, slot_addr(gpu, false, to, pointer), msg,
+				   MSG_BYTES)))
+		return false;
+	gpu->ualink.taken++;
+	if (peer)
+		fabric_send(gpu, peer, msg);
+	return true;
+}
+
+static void send_ring(struct engine *engine, uint32_t to)
+{
+	struct gpu *gpu = engine->gpu;
+	uint32_t *rptr = &gpu->ualink.tx_rptr[to], wptr;
+
+	while (!engine->stop && !gpu->ualink.error) {
+		if (!pointer_read(gpu, TX_WPTR, to, &wptr) || wptr == *rptr)
+			return;
+		if (wptr - *rptr > depth(gpu)) {
+			count(&gpu->unknown, "UALink: write pointer beyond the ring");
+			return;
+		}
+		if (!send_one(gpu, to, *rptr) || !pointer_write(gpu, TX_RPTR, to, *rptr + 1))
+			return;
+		++*rptr;
+		/* the driver may have filled it while the message was taken */
+		if (pointer_read(gpu, TX_WPTR, to, &wptr) && wptr - (*rptr - 1) >= depth(gpu))
+			ualink_irq(gpu, IRQ_TX, to, 0);
+	}
+}
+
+/* Starts with the pointers that the ring area has. */
+static void msg_start(struct gpu *gpu)
+{
+	struct ualink *ualink = &gpu->ualink;
+	uint32_t id;
+
+	pthread_mutex_lock(&ualink->rx_lock);
+	ualink->error = false;
+	for (id = 0; id < gpu->pod->ids; id++)
+		if (!pointer_read(gpu, TX_RPTR, id, &ualink->tx_rptr[id]) ||
+		    !pointer_read(gpu, RX_WPTR, id, &ualink->rx_wptr[id]))
+			break;
+	ualink->enabled = true;
+	pthread_mutex_unlock(&ualink->rx_lock);
+}
+
+/* When it returns, the ring area is not touched any more; the sender does not run, or calls. */
+void msg_stop(struct gpu *gpu)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&gpu->ualink.rx_lock);
+	gpu->ualink.enabled = false;
+	pthread_mutex_unlock(&gpu->ualink.rx_lock);
+	link_close_gates(gpu);
+	for (id = 0; id < IDS_MAX; id++)
+		gpu->ualink.tx_due[id] = false;
+}
+
+void msg_sender_run(struct engine *engine)
+{
+	struct gpu *gpu = engine->gpu;
+	uint32_t id;
+
+	if (gpu->ualink.cntl && !gpu->ualink.enabled)
+		msg_start(gpu);
+	else if (!gpu->ualink.cntl && gpu->ualink.enabled)
+		msg_stop(gpu);
+	for (id = 0; id < gpu->pod->ids && gpu->ualink.enabled; id++)
+		if (atomic_exchange(&gpu->ualink.tx_due[id], false))
+			send_ring(engine, id);
+}
+
+/* The ring to an accelerator is worth a look. */
+void msg_poke(struct gpu *gpu, uint32_t id)
+{
+	if (id >= gpu->pod->ids)
+		return;
+	gpu->ualink.tx_due[id] = true;
+	engine_kick(&gpu->ualink.sender);
+}

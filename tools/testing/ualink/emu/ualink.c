@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The UALink block: registers, commands and interrupts of version 1 of the host interface that
+ * Documentation/gpu/amdgpu/ualink-hostif.rst specifies.
+ */
+#include <string.h>
+
+#include "emu.h"
+#include "regs_gen.h"
+
+#define BLOCK_ID	0x4b4c4155
+#define BLOCK_VERSION	(1u << 16)
+#define CLIENT_UALINK	0x1a
+
+enum {
+	REG_ID = 0x00, REG_VERSION, REG_CAPS, REG_STATUS, REG_CNTL, REG_ACCEL_ID, REG_GENERATION,
+	REG_VPOD = 0x08, REG_VPOD_LAST = 0x0b,
+	REG_RING_BASE_LO = 0x10, REG_RING_BASE_HI, REG_TX_DOORBELL, REG_RX_DOORBELL,
+	REG_NPA_ROOT_LO = 0x18, REG_NPA_ROOT_HI,
+	REG_ARG0_LO = 0x20, REG_ARG0_HI, REG_ARG1_LO, REG_ARG1_HI, REG_CMD, REG_CMD_STATUS,
+	REG_MEMBERS = 0x40, REG_MEMBERS_LAST = 0x5f,
+	REG_ROUTES = 0x60, REG_ROUTES_LAST = 0x7f,
+	REG_COUNTER = 0x100, REG_COUNTER_LAST = 0x11f,
+	REG_COUNT,
+};
+
+enum { STATUS_PROVISIONED = 1, STATUS_ENABLED = 2, STATUS_ERROR = 4 };
+enum { CMD_INVALIDATE = 1, CMD_GATE_OPEN, CMD_GATE_CLOSE, CMD_DRAIN };
+enum { RESULT_DONE, RESULT_BAD, RESULT_FAILED };
+
+/* ---- what the management gives ---- */
+
+static bool same_vpod(struct gpu *gpu, struct gpu *other)
+{
+	static const uint8_t none[16];
+	uint8_t own[16];
+	bool same;
+
+	pthread_mutex_lock(&gpu->management);
+	memcpy(own, gpu->vpod, sizeof(own));
+	pthread_mutex_unlock(&gpu->management);
+	if (!memcmp(own, none, sizeof(own)))
+		return false;
+	pthread_mutex_lock(&other->management);
+	same = other->provisioned && !memcmp(own, other->vpod, sizeof(own));
+	pthread_mutex_unlock(&other->management);
+	return same;
+}
+
+/* One word of MEMBERS or ROUTES */
+static uint32_t id_word(struct gpu *gpu, uint32_t word, bool members)
+{
+	struct pod *pod = gpu->pod;
+	uint32_t bits = 0;
+	unsigned int i;
+
+	for (i = 0; i < pod->gpus; i++) {
+		struct gpu *other = &pod->gpu[i];
+
+		if (other->id / 32 == word &&
+		    (members ? same_vpod(gpu, other) : fabric_reaches(gpu, other)))
+			bits |= 1u << (other->id & 31);
+	}
+	return bits;
+}
+
+static uint32_t vpod_word(struct gpu *gpu, uint32_t word)
+{
+	uint32_t value;
+
+	pthread_mutex_lock(&gpu->management);
+	memcpy(&value, gpu->vpod + word * 4, sizeof(value));
+	pthread_mutex_unlock(&gpu->management);
+	return value;
+}
+
+/* Something that the management gives has changed. */
+void ualink_managed(struct gpu *gpu)
+{
+	uint32_t generation = ++gpu->ualink.generation;
+
+	ualink_irq(gpu, IRQ_MANAGED, generation, 0);
+}
+
+/* Raises an interrupt of the block. */
+void ualink_irq(struct gpu *gpu, unsigned int source, uint32_t data0, uint32_t data1)
+{
+	struct irq irq = {
+		.client = CLIENT_UALINK, .source = (uint8_t)source, .data = { data0, data1 },
+	};
+
+	if (gpu->pod->ualink)
+		ih_raise(gpu, &irq);
+}
+
+/* ---- registers ---- */
+
+static uint64_t counter(struct gpu *gpu, unsigned int index)
+{
+	uint64_t used = 0, unflushed = 0;
+	unsigned int i;
+
+	switch (index) {
+	case 0:
+		return gpu->link.served;
+	case 1:
+		return gpu->link.refused;
+	case 2:
+		return gpu->link.out;
+	case 3:
+		return gpu->ualink.taken;
+	case 4:
+		return gpu->ualink.given;
+	case 5:
+		return gpu->link.invalidates;
+	case 6:
+		return tlb_walks(&gpu->link.tlb);
+	case 7:
+	case 8:
+		tlb_stale(&gpu->link.tlb, &used, &unflushed);
+		for (i = 0; i < HUBS; i++)
+			tlb_stale(&gpu->hub[i].tlb, &used, &unflushed);
+		return index == 7 ? unflushed : used;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t status(struct gpu *gpu)
+{
+	uint32_t value = 0;
+
+	pthread_mutex_lock(&gpu->management);
+	if (gpu->provisioned)
+		value |= STATUS_PROVISIONED;
+	pthread_mutex_unlock(&gpu->management);
+	if (gpu->ualink.enabled)
+		value |= STATUS_ENABLED;
+	if (gpu->ualink.error)
+		value |= STATUS_ERROR;
+	return value;
+}
+
+static uint32_t block_read(struct gpu *gpu, uint32_t reg)
+{
+	struct pod *pod = gpu->pod;
+	uint32_t offset = reg - R_UALINK;
+
+	if (offset >= REG_VPOD && offset <= REG_VPOD_LAST)
+		return vpod_word(gpu, offset - REG_VPOD);
+	if (offset >= REG_MEMBERS && offset <= REG_MEMBERS_LAST)
+		return id_word(gpu, offset - REG_MEMBERS, true);
+	if (offset >= REG_ROUTES && offset <= REG_ROUTES_LAST)
+		return id_word(gpu, offset - REG_ROUTES, false);
+	if (offset >= REG_COUNTER && offset <= REG_COUNTER_LAST)
+		return (uint32_t)(counter(gpu, (offset - REG_COUNTER) / 2) >> 32 * (offset & 1));
+	switch (offset) {
+	case REG_ID:
+		return BLOCK_ID;
+	case REG_VERSION:
+		return BLOCK_VERSION;
+	case REG_CAPS:
+		return pod->segment_shift | pod->ring_shift << 8 | pod->ids << 16;
+	case REG_STATUS:
+		return status(gpu);
+	case REG_ACCEL_ID:
+		return gpu->id;
+	case REG_GENERATION:
+		return gpu->ualink.generation;
+	case REG_CMD_STATUS:
+		return gpu->ualink.cmd_status;
+	case REG_CNTL:
+	case REG_RING_BASE_LO:
+	case REG_RING_BASE_HI:
+	case REG_NPA_ROOT_LO:
+	case REG_NPA_ROOT_HI:
+	case REG_ARG0_LO:
+	case REG_ARG0_HI:
+	case REG_ARG1_LO:
+	case REG_ARG1_HI:
+		return reg_get(gpu, reg);
+	default:
+		return 0;
+	}
+}
+
+static void command_write(struct gpu *gpu, uint32_t value)
+{
+	if (atomic_exchange(&gpu->ualink.busy, true))
+		count(&gpu->unknown, "UALink: a command while one is under way");
+	gpu->ualink.cmd = value;
+	engine_kick(&gpu->ualink.commander);
+}
+
+/* Messages were taken from the ring from an accelerator: it may send more. */
+static void rx_doorbell(struct gpu *gpu, uint32_t id)
+{
+	struct gpu *sender = pod_by_id(gpu->pod, id);
+
+	if (sender)
+		msg_poke(sender, gpu->id);
+}
+
+static void block_write(struct gpu *gpu, uint32_t reg, uint32_t value)
+{
+	switch (reg - R_UALINK) {
+	case REG_CNTL:
+		reg_set(gpu, reg, value & 1);
+		gpu->ualink.cntl = value & 1;
+		engine_kick(&gpu->ualink.sender);
+		break;
+	case REG_TX_DOORBELL:
+		msg_poke(gpu, value);
+		break;
+	case REG_RX_DOORBELL:
+		rx_doorbell(gpu, value);
+		break;
+	case REG_CMD:
+		command_write(gpu, value);
+		break;
+	case REG_NPA_ROOT_LO:
+	case REG_NPA_ROOT_HI:
+		reg_set(gpu, reg, value);
+		gpu->link.root = reg_get64(gpu, R_UALINK + REG_NPA_ROOT_LO,
+					   R_UALINK + REG_NPA_ROOT_HI);
+		break;
+	case REG_RING_BASE_LO:
+	case REG_RING_BASE_HI:
+		if (gpu->ualink.enabled)
+			count(&gpu->unknown, "UALink: RING_BASE while enabled");
+		reg_set(gpu, reg, value);
+		gpu->ualink.ring_base = reg_get64(gpu, R_UALINK + REG_RING_BASE_LO,
+						  R_UALINK + REG_RING_BASE_HI);
+		break;
+	case REG_ARG0_LO:
+	case REG_ARG0_HI:
+	case REG_ARG1_LO:
+	case REG_ARG1_HI:
+		reg_set(gpu, reg, value);
+		break;
+	default:
+		count(&gpu->unknown, "UALink: write to register 0x%x", reg - R_UALINK);
+	}
+}
+
+const struct reg_hook ualink_hooks[] = {
+	{ R_UALINK, REG_COUNT, block_read, block_write },
+};
+const size_t ualink_hooks_count = ARRAY_SIZE(ualink_hooks);
+
+/* ---- commands ---- */
+
+/* Whether the control socket wants this flush to fail */
+static bool flush_fails(struct gpu *gpu)
+{
+	uint32_t left = gpu->flush_fail;
+
+	while (left)
+		if (atomic_compare_exchange_weak(&gpu->flush_fail, &left, left - 1))
+			return true;
+	return false;
+}
+
+static uint32_t invalidate(struct engine *engine, uint64_t offset, uint64_t size)
+{
+	struct gpu *gpu = engine->gpu;
+	uint32_t delay_ms = gpu->pod->flush_delay_ms;
+
+	if (delay_ms && !engine_pause(engine, delay_ms * 1000ull))
+		return RESULT_FAILED;
+	if (flush_fails(gpu))
+		return RESULT_FAILED;
+	link_invalidate(gpu, offset, size);
+	return RESULT_DONE;
+}
+
+static void settle_accesses(struct gpu *gpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < HUBS; i++)
+		hub_settle(&gpu->hub[i]);
+}
+
+static uint32_t gate_open(struct gpu *gpu, uint64_t id)
+{
+	struct gpu *source;
+
+	if (id >= gpu->pod->ids)
+		return RESULT_BAD;
+	if (!gpu->ualink.enabled)
+		return RESULT_FAILED;
+	source = pod_by_id(gpu->pod, (uint32_t)id);
+	if (source)
+		settle_accesses(source);
+	gpu->link.gate[id] = true;
+	return RESULT_DONE;
+}
+
+static uint32_t gate_close(struct gpu *gpu, uint64_t id)
+{
+	if (id >= gpu->pod->ids)
+		return RESULT_BAD;
+	if (flush_fails(gpu))
+		return RESULT_FAILED;
+	gpu->link.gate[id] = false;
+	link_settle(gpu);
+	return RESULT_DONE;
+}
+
+static uint32_t command(struct engine *engine, unsigned int opcode)
+{
+	struct gpu *gpu = engine->gpu;
+	uint64_t arg0 = reg_get64(gpu, R_UALINK + REG_ARG0_LO, R_UALINK + REG_ARG0_HI);
+	uint64_t arg1 = reg_get64(gpu, R_UALINK + REG_ARG1_LO, R_UALINK + REG_ARG1_HI);
+
+	switch (opcode) {
+	case CMD_INVALIDATE:
+		return invalidate(engine, arg0, arg1);
+	case CMD_GATE_OPEN:
+		return gate_open(gpu, arg0);
+	case CMD_GATE_CLOSE:
+		return gate_close(gpu, arg0);
+	case CMD_DRAIN:
+		settle_accesses(gpu);
+		return RESULT_DONE;
+	default:
+		return RESULT_BAD;
+	}
+}
+
+static void commander_run(struct engine *engine)
+{
+	static const char * const names[] = { "?", "INVALIDATE", "GATE_OPEN", "GATE_CLOSE", "DRAIN" };
+	struct ualink *ualink = &engine->gpu->ualink;
+	uint32_t cmd = ualink->cmd, result;
+	unsigned int opcode = cmd & 0xff;
+
+	count(&engine->gpu->stats, "command %s", names[opcode < ARRAY_SIZE(names) ? opcode : 0]);
+	result = command(engine, opcode);
+	if (engine->stop)
+		return;
+	ualink->busy = false;
+	ualink->cmd_status = (cmd & 0xffff0000) | result;
+}
+
+/* ---- as a whole ---- */
+
+/* The engines have been stopped. What the management gave stays, and so do counters. */
+void ualink_reset(struct gpu *gpu)
+{
+	struct ualink *ualink = &gpu->ualink;
+
+	msg_stop(gpu);
+	ualink->cntl = 0;
+	ualink->error = false;
+	ualink->ring_base = 0;
+	ualink->cmd = 0;
+	ualink->cmd_status = 0;
+	ualink->busy = false;
+}
+
+void ualink_init(struct gpu *gpu)
+{
+	pthread_mutex_init(&gpu->ualink.rx_lock, NULL);
+	engine_init(&gpu->ualink.commander, gpu, "UALink commands", 41, true, commander_run);
+	engine_init(&gpu->ualink.sender, gpu, "UALink messages", 42, true, msg_sender_run);
+}
