@@ -18,7 +18,7 @@
 files=() kind=emu gpus=1 vms=1 keep=''
 while getopts a:df:g:m:n:o:t:v: o; do
 	case $o in
-	a) vm_allow=$OPTARG ;; d) kind=emu-debug ;; f) files+=("$OPTARG") ;; g) gpus=$OPTARG ;;
+	a) vm_allow=$OPTARG ;; d) kind="emu-debug" ;; f) files+=("$OPTARG") ;; g) gpus=$OPTARG ;;
 	m) vm_mem=$OPTARG ;; n) vm_cpus=$OPTARG ;; o) keep=$OPTARG ;; t) vm_limit=$OPTARG ;; v) vms=$OPTARG ;;
 	*) exit 2 ;;
 	esac
@@ -32,7 +32,7 @@ vm_args=("$@")
 trap 'emu_end "$keep"' EXIT
 vm_kernel "$kind"
 [ ${#files[@]} = 0 ] || cp -r "${files[@]}" "$emu_mnt/"
-emu_start $((gpus * vms))
+[ "$gpus" = 0 ] || emu_start $((gpus * vms))
 for ((vm = 0; vm < vms; vm++)); do
 	mapfile -t mine < <(seq $((vm * gpus)) $((vm * gpus + gpus - 1)))
 	vm_start "vm$vm" "$script" "${mine[@]}"

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # emu-vm.sh - emulated GPUs, and virtual machines that have them. Sourced, after lib.sh.
-#   vm_kernel emu|emu-debug      builds that kernel, its modules, QEMU
-#   emu_start GPUS               starts the emulator of so many GPUs
+#   vm_kernel emu|emu-debug      builds that kernel, its modules, QEMU and the emulator
+#   emu_start GPUS [OPTION...]   starts the emulator (see emu/main.c) of so many GPUs
+#   emu_ask COMMAND...           the emulator's answer to a command (see emu/control.c)
 #   vm_start NAME SCRIPT GPU...  boots a VM with these GPUs (numbers, from 0), in which
 #                                SCRIPT runs as root with sh
 #   vm_wait NAME                 its end: prints what SCRIPT said; true if it succeeded, and
-#                                the kernel did not complain; as rc: see boot_result
+#                                the kernel did not complain; sets rc, see boot_result
 #   vm_kill NAME                 kill -9; the GPUs remain, and may be given to another VM
 #   emu_stop                     ends the emulator; true if it has nothing to complain of
 #   emu_end [DIR]                ends all that still runs; keeps the logs in DIR
@@ -14,9 +15,7 @@
 # starts; what is written there shows at once here and in the other VMs. VM=NAME is in
 # SCRIPT's environment; what it said is in $emu_mnt/NAME/out.
 # modprobe amdgpu finds the module, its parameters and its firmware.
-# In the environment, or set before vm_start:
-#   EMU        command that listens for QEMU at DIR/gpu0 ... when called as EMU DIR GPUS
-#   FIRMWARE   folder with amdgpu/*.bin for the emulated GPUs
+# In the environment: EMU, another emulator than that of build/emu. To set before vm_start:
 #   vm_mem, vm_cpus, vm_limit (seconds to wait), vm_allow (complaints that are meant to be)
 #   vm_args    more arguments of the kernel, as amdgpu.ras_enable=0; an array
 vm_mem=1G vm_cpus=2 vm_limit=300 vm_allow='^$' vm_args=()
@@ -25,6 +24,7 @@ amdgpu_args=(amdgpu.fw_load_type=0 amdgpu.dpm=0 amdgpu.ras_enable=0)
 
 emu_dir=$(mktemp -d "${TMPDIR:-/tmp}/emu.XXXXXX")
 emu_mnt=$emu_dir/mnt
+emu=${EMU:-$build/emu/ualink-emu}
 emu_pid='' vm_qemu='' vm_out=''
 declare -A vm_pids=()
 mkdir "$emu_mnt"
@@ -57,12 +57,12 @@ emu_end() {
 trap emu_end EXIT
 trap 'exit 130' INT TERM HUP
 
-# vm_modules: modules and firmware, where modprobe and the kernel look for them
-vm_modules() {
-	mkdir -p "$emu_mnt/usr"
+# vm_mnt: what all VMs need: modules and firmware where modprobe and the kernel look for them
+vm_mnt() {
+	mkdir -p "$emu_mnt/usr" "$emu_mnt/firmware/amdgpu"
 	cp -r "$vm_out/modules/lib" "$emu_mnt/"
 	ln -s ../lib "$emu_mnt/usr/lib"
-	cp -r "${FIRMWARE:-$build/emu/firmware}" "$emu_mnt/firmware"
+	"$emu" --firmware "$emu_mnt/firmware/amdgpu" || die "no firmware for the emulated GPUs"
 	cp "$here/uml-init.sh" "$emu_mnt/init.sh"
 	chmod +x "$emu_mnt/init.sh"
 }
@@ -70,24 +70,40 @@ vm_modules() {
 vm_kernel() {
 	"$here/tree.sh"
 	"$here/build-uml.sh" "$1"
+	[ -n "${EMU:-}" ] || "$here/emu/build.sh" "$build/emu"
 	vm_out=$build/qemu-$1
 	vm_qemu=$("$here/fetch-qemu.sh")
-	vm_modules
+	vm_mnt
 }
 
 emu_start() {
 	local gpus=$1 i
-	[ "$gpus" != 0 ] || return 0
-	# shellcheck disable=SC2086
-	${EMU:-$build/emu/ualink-emu} "$emu_dir" "$gpus" < /dev/null > "$emu_dir/emu.log" 2>&1 &
+	shift
+	"$emu" --gpus "$gpus" "$@" "$emu_dir" < /dev/null > "$emu_dir/emu.log" 2>&1 &
 	emu_pid=$!
 	for i in {1..100}; do
-		[ ! -S "$emu_dir/gpu$((gpus - 1))" ] || return 0
+		! grep -qx ready "$emu_dir/emu.log" || return 0
 		kill -0 "$emu_pid" 2>/dev/null || break
 		sleep 0.1
 	done
 	cat "$emu_dir/emu.log" >&2
 	die "no emulated GPUs"
+}
+
+emu_ask() {
+	python3 - "$emu_dir/control.sock" "$*" <<-'END'
+		import socket, sys
+		with socket.socket(socket.AF_UNIX) as s:
+		    s.settimeout(60)
+		    s.connect(sys.argv[1])
+		    s.sendall(sys.argv[2].encode() + b'\n')
+		    for line in s.makefile():
+		        if line.startswith('error'):
+		            sys.exit(line.strip())
+		        if line == 'ok\n':
+		            break
+		        print(line, end='')
+	END
 }
 
 vm_start() {
@@ -96,7 +112,7 @@ vm_start() {
 	for gpu; do
 		slot=$((slot + 1))
 		devices+=(-device "pcie-root-port,id=rp$slot,chassis=$slot,slot=$slot,pref64-reserve=4G"
-			-device '{"driver":"vfio-user-pci","bus":"rp'"$slot"'","rombar":0,"socket":{"path":"'"$emu_dir/gpu$gpu"'","type":"unix"}}')
+			-device '{"driver":"vfio-user-pci","bus":"rp'"$slot"'","rombar":0,"socket":{"path":"'"$emu_dir/gpu$gpu.sock"'","type":"unix"}}')
 	done
 	rm -rf "${emu_mnt:?}/$name"
 	mkdir "$emu_mnt/$name"
