@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# amdgpu.sh [TEST...] - the real amdgpu driver on emulated GPUs (see emu/ and emu-vm.sh):
+# KUnit of the driver, a GPU without UALink, the IGT tests on two GPUs of one VM, and a pod of
+# three VMs of which some get killed. Writes build/results/amdgpu.tap. TEST: an IGT test, or a
+# shell pattern for test@subtest, instead of all.
+#   LONG=1   all IGT tests; else a selection that takes some minutes
+#   PLAIN=1  a kernel without lockdep and KASAN
+. "$(dirname "$0")/lib.sh"
+. "$here/emu-vm.sh"
+
+# what shows each part of the client once; all of ualink_amdgpu
+short="ualink_basic@* ualink_amdgpu@* ualink_revoke@free ualink_revoke@busy ualink_revoke@sigkill
+	ualink_import@same* ualink_dmabuf@* ualink_events@* ualink_lifetime@fork* ualink_pod@m*"
+patterns=("$@")
+[ $# -gt 0 ] || [ -n "${LONG:-}" ] || read -ra patterns <<< "$(tr '\n' ' ' <<< "$short")"
+kind=emu-debug
+[ -z "${PLAIN:-}" ] || kind=emu
+# a GPU without firmware of its own says so
+amdgpu_args+=(amdgpu.lockup_timeout=10000)
+
+# in_vm NAME GPUS "EMULATOR OPTIONS" SECONDS: runs $logs/amdgpu-NAME.sh in a VM
+in_vm() {
+	local name=$1 gpus=$2 options=$3 mine=() status=0
+	vm_limit=$4
+	# shellcheck disable=SC2086
+	emu_start "$gpus" $options
+	mapfile -t mine < <(seq 0 $((gpus - 1)))
+	vm_start "$name" "$logs/amdgpu-$name.sh" "${mine[@]}"
+	vm_wait "$name" > "$logs/amdgpu-$name.out" 2>&1 || status=$?
+	emu_ask unknown > "$logs/amdgpu-$name.unknown" || true
+	emu_ask stale >> "$logs/amdgpu-$name.unknown" || true
+	emu_stop >> "$logs/amdgpu-$name.out" 2>&1 || status=1
+	return "$status"
+}
+
+# a GPU without the block: nothing of ours shows, and all of amdgpu works as before
+without() {
+	cat > "$logs/amdgpu-none.sh" <<-'END'
+		modprobe amdgpu || exit 1
+		[ ! -e /sys/class/drm/renderD128/device/ualink ] || exit 2
+		[ ! -e /sys/kernel/debug/dri/128/ualink ] || exit 3
+		modprobe -r amdgpu || exit 4
+		modprobe amdgpu || exit 5
+		for t in /usr/libexec/igt-gpu-tools/amdgpu/amd_basic /usr/libexec/intel-gpu-tools/amdgpu/amd_basic; do
+			[ -x $t ] || continue
+			for s in memory-alloc userptr-with-IP-DMA cs-compute-with-IP-COMPUTE cs-sdma-with-IP-DMA; do
+				$t --list-subtests | grep -qx "$s" || continue
+				$t --run-subtest "$s"; rc=$?
+				echo "amd_basic@$s $rc"
+				case $rc in 0|77) ;; *) exit 6 ;; esac
+			done
+		done
+		exit 0
+	END
+	in_vm none 1 --no-ualink 300 || { cat "$logs/amdgpu-none.out"; return 1; }
+}
+
+# unit tests are in the module, and run when it is loaded
+units() {
+	cat > "$logs/amdgpu-units.sh" <<-'END'
+		modprobe amdgpu || exit 1
+		dmesg | sed 's/^\[ *[0-9.]*\] //' | grep -aE '^ *(not )?ok |^ *# ' > /mnt/units.ktap
+		grep -c '^ *ok' /mnt/units.ktap
+		! grep '^ *not ok' /mnt/units.ktap
+	END
+	in_vm units 1 "" 300 || { cat "$logs/amdgpu-units.out"; return 1; }
+	grep -q 'ok .* amdgpu_ualink_npa' "$emu_mnt/units.ktap" && grep -q 'ok .* amdgpu_ualink_v1_0' "$emu_mnt/units.ktap"
+}
+
+igt() {
+	local timeout=${IGT_TIMEOUT:-90} name result
+	cp "$here/igt-run.sh" "$emu_mnt/"
+	rm -rf "$emu_mnt/tests"
+	mkdir "$emu_mnt/tests"
+	for name in "$build"/igt/ualink_*; do
+		case $name in *.o | *vualink*) ;; *) cp "$name" "$emu_mnt/tests/" ;; esac
+	done
+	{
+		echo 'modprobe amdgpu || exit 1'
+		# a fault that is not printed is not remembered either
+		echo 'echo 0 > /proc/sys/kernel/printk_ratelimit'
+		echo "export IGT_DEVICES=keep IGT_TIMEOUT=$timeout"
+		printf 'sh ./igt-run.sh tests results'
+		[ ${#patterns[@]} = 0 ] || printf " '%s'" "${patterns[@]}"
+		echo
+		echo 'rc=$?'
+		# with imports that are kept for later
+		echo 'modprobe -r amdgpu || exit 30'
+		echo 'exit $rc'
+	} > "$logs/amdgpu-pair.sh"
+	in_vm pair 2 "" 3000 || true
+	while IFS= read -r result; do
+		name=${result#*ok [0-9]* }
+		name=${name#* - }
+		case $result in
+		"ok "*" # SKIP"*) tap_skip "${name%% # SKIP*}" "${name#* # SKIP }" ;;
+		"ok "*) tap_ok "$name" ;;
+		"not ok "*) tap_fail "$name" "$emu_mnt/results/$name.log" ;;
+		esac
+	done < <(grep -aE '^(not )?ok [0-9]+ ' "$logs/amdgpu-pair.out" | sed -E 's/^((not )?ok) [0-9]+ /\1 /')
+	tap_check "two GPUs in one VM: the kernel did not complain, the module went" pair_ended
+}
+pair_ended() {
+	[ ! -s "$emu_mnt/pair/splats" ] || { cat "$emu_mnt/pair/splats"; return 1; }
+	[ "$(cat "$emu_mnt/pair/rc" 2>/dev/null)" != 30 ] && grep -aq '^# [0-9]* passed' "$logs/amdgpu-pair.out" ||
+		{ tail -n 40 "$logs/amdgpu-pair.out"; return 1; }
+}
+
+trap 'emu_end "$logs/amdgpu"' EXIT
+"$here/igt-build.sh" "$build/igt" > "$logs/igt-build.log" 2>&1 || { cat "$logs/igt-build.log"; exit 1; }
+vm_kernel "$kind"
+tap_start amdgpu
+if [ $# = 0 ]; then
+	tap_check "amdgpu on a GPU without UALink" without
+	[ -n "${PLAIN:-}" ] || tap_check "unit tests in amdgpu" units
+fi
+igt
+tap_done
