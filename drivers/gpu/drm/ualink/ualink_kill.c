@@ -145,24 +145,35 @@ static bool invalidate_all(struct ualink_peer *peer)
 	return !list_empty(&peer->flushing);
 }
 
-/*
- * Reports a death to the client, if it has an object, and to the exporter. Drops the
- * lock meanwhile. True if the client was told.
- */
-static bool bury(struct ualink_import *imp)
+/* The end of a record that no TLB holds; the exporter hears of it, if it waits for that. */
+static void bury(struct ualink_import *imp)
 {
 	struct ualink_device *udev = imp->udev;
 	struct ualink_peer *peer = imp->peer;
 	u64 request = imp->revoke_request, grant = imp->revoke_grant;
-	enum ualink_death death = imp->death;
 	u64 tag = imp->handle.tag;
+
+	ualink_import_finish(imp);
+	if (request && !ualink_import_tag_dying(udev, tag))
+		ack_revoke(peer, tag, grant, request);
+}
+
+/*
+ * Reports a death to the client, if it has an object: true if it has. Drops the lock
+ * meanwhile. The record ends before that if the exporter waits, and else later.
+ */
+static bool report(struct ualink_import *imp)
+{
+	struct ualink_device *udev = imp->udev;
+	enum ualink_death death = imp->death;
 	void *priv = imp->priv;
 
 	if (priv && !udev->ops->import_tryget(priv))
 		priv = NULL;
-	ualink_import_finish(imp);
-	if (request && !ualink_import_tag_dying(udev, tag))
-		ack_revoke(peer, tag, grant, request);
+	if (imp->revoke_request)
+		bury(imp);
+	else
+		list_move_tail(&imp->peer_link, &imp->peer->reported);
 	if (!priv)
 		return false;
 
@@ -173,13 +184,14 @@ static bool bury(struct ualink_import *imp)
 	return true;
 }
 
-static void bury_flushed(struct ualink_peer *peer)
+/* Tells the client all that has died. Nobody else touches the list meanwhile. */
+static void report_flushed(struct ualink_peer *peer)
 {
 	struct ualink_device *udev = peer->udev;
 	bool told = false;
 
 	while (!list_empty(&peer->flushing)) {
-		told |= bury(list_first_entry(&peer->flushing, struct ualink_import, peer_link));
+		told |= report(list_first_entry(&peer->flushing, struct ualink_import, peer_link));
 		cond_resched_lock(&udev->lock);
 	}
 	if (!told)
@@ -188,6 +200,15 @@ static void bury_flushed(struct ualink_peer *peer)
 	spin_unlock(&udev->lock);
 	udev->ops->imports_died(udev);
 	spin_lock(&udev->lock);
+}
+
+/* Ends the records of what was reported, when nobody waits for it any more. */
+static void bury_reported(struct ualink_peer *peer)
+{
+	while (!list_empty(&peer->reported)) {
+		bury(list_first_entry(&peer->reported, struct ualink_import, peer_link));
+		cond_resched_lock(&peer->udev->lock);
+	}
 }
 
 /* Empties the TLBs; false if that has to be tried again. Drops the lock meanwhile. */
@@ -217,10 +238,12 @@ void ualink_kill_work(struct ualink_peer *peer)
 
 	spin_lock(&udev->lock);
 	if (invalidate_all(peer)) {
-		if (flush_imports(udev))
-			bury_flushed(peer);
-		else
+		if (flush_imports(udev)) {
+			report_flushed(peer);
+			bury_reported(peer);
+		} else {
 			ualink_peer_kick_slow(peer, msecs_to_jiffies(FLUSH_RETRY_MS));
+		}
 	}
 	if (!list_empty(&peer->dying))
 		ualink_peer_kick_slow(peer, msecs_to_jiffies(KILL_RETRY_MS));

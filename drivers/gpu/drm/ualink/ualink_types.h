@@ -176,7 +176,7 @@ struct ualink_import {
 	struct ualink_device *udev;
 	/* Immutable while not DEAD */
 	struct ualink_peer *peer;
-	/* In &ualink_peer.imports, or .dying, or .flushing; under lock */
+	/* In &ualink_peer.imports, .dying, .flushing or .reported; under lock */
 	struct list_head peer_link;
 	/* In &ualink_device.idle, oldest first, while IDLE; under lock */
 	struct list_head idle_link;
@@ -293,11 +293,13 @@ struct ualink_peer {
 
 	/*
 	 * Imports from it: those that are not REVOKING, those that still may be in
-	 * page tables, and those that still may be in TLBs; and exports it holds
+	 * page tables, those that still may be in TLBs, and those in neither that
+	 * slow_work is just ending; and exports it holds
 	 */
 	struct list_head imports;
 	struct list_head dying;
 	struct list_head flushing;
+	struct list_head reported;
 	struct list_head grants;
 	u32 nr_imports;
 	u32 nr_dying;
