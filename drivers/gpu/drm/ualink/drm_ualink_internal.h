@@ -135,7 +135,7 @@ struct drm_ualink_file {
 	/* Bytes that it pays for; under &drm_ualink.lock */
 	u64 exported;
 	/* &drm_ualink_record.file_node, by their order; under &drm_ualink.lock */
-	struct rb_root records;
+	struct rb_root_cached records;
 	u32 nr_live;
 	u32 nr_dead;
 	/* What the last &drm_ualink_record.order was made from; under &drm_ualink.lock */

@@ -5,6 +5,8 @@
  * of the TLBs then serves them all.
  */
 
+#include <linux/prefetch.h>
+
 #include "ualink_internal.h"
 #include "ualink_trace.h"
 
@@ -127,6 +129,23 @@ static bool invalidate(struct ualink_import *imp)
 	return !ret;
 }
 
+/*
+ * The first import of a list. When very many die, none of them is in the caches of
+ * the CPU: they are asked to fetch the object of the next one, and the one after it.
+ */
+static struct ualink_import *first_of(struct list_head *list)
+{
+	struct ualink_import *imp = list_first_entry(list, struct ualink_import, peer_link);
+	struct ualink_import *next;
+
+	if (!list_is_last(&imp->peer_link, list)) {
+		next = list_next_entry(imp, peer_link);
+		prefetchw(next->priv);
+		prefetchw(next->peer_link.next);
+	}
+	return imp;
+}
+
 /* One round over all that is dying; true if any of it is out of the page tables now. */
 static bool invalidate_all(struct ualink_peer *peer)
 {
@@ -134,7 +153,7 @@ static bool invalidate_all(struct ualink_peer *peer)
 	struct ualink_import *imp;
 
 	while (count--) {
-		imp = list_first_entry(&peer->dying, struct ualink_import, peer_link);
+		imp = first_of(&peer->dying);
 		list_move_tail(&imp->peer_link, &peer->dying);
 		if (invalidate(imp)) {
 			list_move_tail(&imp->peer_link, &peer->flushing);
@@ -191,7 +210,7 @@ static void report_flushed(struct ualink_peer *peer)
 	bool told = false;
 
 	while (!list_empty(&peer->flushing)) {
-		told |= report(list_first_entry(&peer->flushing, struct ualink_import, peer_link));
+		told |= report(first_of(&peer->flushing));
 		cond_resched_lock(&udev->lock);
 	}
 	if (!told)
@@ -206,7 +225,7 @@ static void report_flushed(struct ualink_peer *peer)
 static void bury_reported(struct ualink_peer *peer)
 {
 	while (!list_empty(&peer->reported)) {
-		bury(list_first_entry(&peer->reported, struct ualink_import, peer_link));
+		bury(first_of(&peer->reported));
 		cond_resched_lock(&peer->udev->lock);
 	}
 }
