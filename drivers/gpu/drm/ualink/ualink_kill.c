@@ -2,7 +2,8 @@
 /*
  * How imports die: because the exporter revokes them, or because the session with
  * it ends. Many die together: all are taken out of the page tables, and one flush
- * of the TLBs then serves them all.
+ * of the TLBs then serves them all. The client hears of all of them before the time
+ * is spent that it takes to forget them; only an exporter that waits comes first.
  */
 
 #include <linux/prefetch.h>
@@ -60,18 +61,18 @@ void ualink_kill_session(struct ualink_peer *peer, enum ualink_death why)
 
 	lockdep_assert_held(&peer->udev->lock);
 
-	list_for_each_entry_safe(imp, next, &peer->imports, peer_link) {
-		if (imp->state == UALINK_IMPORT_RELEASING)
-			ualink_import_finish(imp);
-		else if (imp->state != UALINK_IMPORT_PENDING)
-			ualink_kill_import(imp, why, 0);
-	}
 	/* There is nobody to acknowledge to any more, and no time to lose. */
 	list_for_each_entry(imp, &peer->flushing, peer_link)
 		imp->revoke_request = 0;
 	list_for_each_entry(imp, &peer->dying, peer_link) {
 		imp->revoke_request = 0;
 		imp->when = jiffies;
+	}
+	list_for_each_entry_safe(imp, next, &peer->imports, peer_link) {
+		if (imp->state == UALINK_IMPORT_RELEASING)
+			ualink_import_finish(imp);
+		else if (imp->state != UALINK_IMPORT_PENDING)
+			ualink_kill_import(imp, why, 0);
 	}
 	ualink_peer_kick_slow(peer, 0);
 }
