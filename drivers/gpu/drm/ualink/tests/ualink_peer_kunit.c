@@ -309,7 +309,7 @@ static void peer_loss_is_told_first(struct kunit *test)
 	UALINK_MOCK_EXPECT(test, a->udev->nr_import_records == 3);
 	/* No session before what was imported in the last one is gone. */
 	UALINK_MOCK_EXPECT(test, ualink_mock_peer(a, b)->greeting == UALINK_GREETING_CLEANING);
-	KUNIT_EXPECT_FALSE(test, ualink_mock_gate(b, a));
+	KUNIT_EXPECT_EQ(test, ualink_mock_access(kept, false), -EFAULT);
 
 	ualink_mock_go(a, UALINK_MOCK_DIED);
 	again = ualink_mock_import_end(waiting);
