@@ -54,7 +54,7 @@ struct drm_ualink_file *drm_ualink_file_obtain(struct drm_ualink *ual, struct dr
 	kref_init(&ufile->ref);
 	ufile->ual = ual;
 	ufile->file = file;
-	ufile->records = RB_ROOT;
+	ufile->records = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&ufile->tell_link);
 
 	/* Pairs with smp_load_acquire() in drm_ualink_file_find(). */

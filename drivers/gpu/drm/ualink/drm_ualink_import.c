@@ -5,6 +5,7 @@
 #include <linux/export.h>
 #include <linux/file.h>
 #include <linux/ktime.h>
+#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 
@@ -361,6 +362,10 @@ bool drm_ualink_import_tryget(void *priv)
 {
 	struct drm_gem_object *obj = priv;
 
+	/* What comes next needs them, and when very many die, no cache has them. */
+	prefetch(&obj->ualink);
+	prefetchw(&obj->_resv);
+	prefetchw(&obj->gpuva.lock);
 	return kref_get_unless_zero(&obj->refcount);
 }
 EXPORT_SYMBOL_GPL(drm_ualink_import_tryget);

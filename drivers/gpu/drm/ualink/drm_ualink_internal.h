@@ -57,15 +57,15 @@ struct drm_ualink {
  * Either a drm_ualink_exported or a drm_ualink_imported, for all its life.
  */
 struct drm_ualink_object {
+	struct ualink_ref ual_ref;
+	/* Makes the look-up and the creation of an export, or of a dma-buf, one step */
+	struct mutex mutex;
 	/* Immutable; holds a reference */
 	struct drm_ualink *ual;
-	struct ualink_ref ual_ref;
 	/* Immutable: the object that this belongs to */
 	struct drm_gem_object *obj;
 	/* Immutable */
 	bool imported;
-	/* Makes the look-up and the creation of an export, or of a dma-buf, one step */
-	struct mutex mutex;
 };
 
 /*
@@ -91,6 +91,14 @@ struct drm_ualink_exported {
  */
 struct drm_ualink_imported {
 	struct drm_ualink_object base;
+	/* No new mapping or use; set under dma_resv and &drm_ualink.lock, read under either */
+	bool dead;
+	/* An &enum ualink_death that was told to the files; under &drm_ualink.lock */
+	u8 death;
+	/* &drm_ualink_record.object_node, by the file; under &drm_ualink.lock */
+	struct rb_root records;
+	/* &drm_ualink_imported.alias_link of its aliases; under &drm_ualink.lock */
+	struct list_head aliases;
 	/* Immutable; holds a reference if @owner */
 	struct ualink_import *imp;
 	/* Immutable once the object is published */
@@ -106,16 +114,8 @@ struct drm_ualink_imported {
 	 * of an alias, that of @target counts
 	 */
 	u32 access;
-	/* No new mapping or use; set under dma_resv and &drm_ualink.lock, read under either */
-	bool dead;
-	/* An &enum ualink_death that was told to the files; under &drm_ualink.lock */
-	u8 death;
 	/* The dma-buf, without a reference; NULL after its release; under @base.mutex */
 	struct dma_buf *dma_buf;
-	/* &drm_ualink_record.object_node, by the file; under &drm_ualink.lock */
-	struct rb_root records;
-	/* &drm_ualink_imported.alias_link of its aliases; under &drm_ualink.lock */
-	struct list_head aliases;
 	/* Of an alias; immutable once the object is published; holds a reference */
 	struct drm_gem_object *target;
 	struct list_head alias_link;
@@ -135,7 +135,7 @@ struct drm_ualink_file {
 	/* Bytes that it pays for; under &drm_ualink.lock */
 	u64 exported;
 	/* &drm_ualink_record.file_node, by their order; under &drm_ualink.lock */
-	struct rb_root records;
+	struct rb_root_cached records;
 	u32 nr_live;
 	u32 nr_dead;
 	/* What the last &drm_ualink_record.order was made from; under &drm_ualink.lock */
@@ -161,10 +161,10 @@ struct drm_ualink_record {
 	struct rb_node object_node;
 	/* The object while it lives, then NULL; under &drm_ualink.lock */
 	struct drm_ualink_imported *imported;
-	/* Immutable; the file frees its records */
-	struct drm_ualink_file *ufile;
 	/* Its place in the file: never used twice there; under &drm_ualink.lock */
 	u64 order;
+	/* Immutable; the file frees its records */
+	struct drm_ualink_file *ufile;
 	/* What a query says; under &drm_ualink.lock */
 	struct drm_ualink_import_info info;
 };

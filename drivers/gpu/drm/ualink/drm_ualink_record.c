@@ -57,7 +57,7 @@ static struct drm_ualink_record *find_record(struct drm_ualink_file *ufile,
 static struct drm_ualink_record *record_after(struct drm_ualink_file *ufile, u64 order)
 {
 	struct drm_ualink_record *record, *found = NULL;
-	struct rb_node *node = ufile->records.rb_node;
+	struct rb_node *node = ufile->records.rb_root.rb_node;
 
 	while (node) {
 		record = file_to_record(node);
@@ -83,7 +83,7 @@ static void add_record(struct drm_ualink_file *ufile, struct drm_ualink_imported
 	record->imported = imported;
 	record->order = ++ufile->last_order | ORDER_LIVE;
 	rb_add(&record->object_node, &imported->records, object_less);
-	rb_add(&record->file_node, &ufile->records, file_less);
+	rb_add_cached(&record->file_node, &ufile->records, file_less);
 	ufile->nr_live++;
 }
 
@@ -94,7 +94,7 @@ static void remove_record(struct drm_ualink_record *record)
 
 	lockdep_assert_held(&ufile->ual->lock);
 
-	rb_erase(&record->file_node, &ufile->records);
+	rb_erase_cached(&record->file_node, &ufile->records);
 	if (record->imported) {
 		rb_erase(&record->object_node, &record->imported->records);
 		ufile->nr_live--;
@@ -113,16 +113,33 @@ static void note_death(struct drm_ualink_file *ufile)
 	}
 }
 
-/* To the end of the dead. */
+static bool is_live(const struct drm_ualink_record *record)
+{
+	return record && (record->order & ORDER_LIVE);
+}
+
+/* To the end of the dead, which is just where the oldest of the living is already. */
+static void move_to_dead(struct drm_ualink_record *record)
+{
+	struct drm_ualink_file *ufile = record->ufile;
+	bool moves = is_live(file_to_record(rb_prev(&record->file_node)));
+
+	if (moves)
+		rb_erase_cached(&record->file_node, &ufile->records);
+	record->order = ++ufile->last_order;
+	if (moves)
+		rb_add_cached(&record->file_node, &ufile->records, file_less);
+}
+
 static void bury_record(struct drm_ualink_record *record, enum ualink_death why)
 {
 	struct drm_ualink_file *ufile = record->ufile;
 
-	remove_record(record);
+	move_to_dead(record);
+	rb_erase(&record->object_node, &record->imported->records);
 	record->imported = NULL;
 	record->info.death = why;
-	record->order = ++ufile->last_order;
-	rb_add(&record->file_node, &ufile->records, file_less);
+	ufile->nr_live--;
 	ufile->nr_dead++;
 	note_death(ufile);
 }
@@ -135,7 +152,7 @@ static struct drm_ualink_record *trim_dead(struct drm_ualink_file *ufile)
 	if (ufile->nr_dead <= DRM_UALINK_MAX_DEAD)
 		return NULL;
 
-	oldest = file_to_record(rb_first(&ufile->records));
+	oldest = file_to_record(rb_first_cached(&ufile->records));
 	remove_record(oldest);
 	return oldest;
 }
@@ -203,11 +220,12 @@ u32 drm_ualink_records_copy(struct drm_ualink_file *ufile, u64 *cursor,
 	return i;
 }
 
-/* Moves a record of the object to the dead of its file; false if there is none. */
+/* Moves a record of the object to the dead of its file, if there is one; true if more are. */
 static bool bury_one(struct drm_ualink_imported *imported, enum ualink_death why)
 {
 	struct drm_ualink *ual = imported->base.ual;
 	struct drm_ualink_record *record, *old = NULL;
+	bool more;
 
 	spin_lock(&ual->lock);
 	imported->death = why;
@@ -216,10 +234,11 @@ static bool bury_one(struct drm_ualink_imported *imported, enum ualink_death why
 		bury_record(record, why);
 		old = trim_dead(record->ufile);
 	}
+	more = !RB_EMPTY_ROOT(&imported->records);
 	spin_unlock(&ual->lock);
 
 	kfree(old);
-	return record;
+	return more;
 }
 
 /* All files that imported the object have lost it. */

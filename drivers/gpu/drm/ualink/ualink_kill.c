@@ -2,8 +2,11 @@
 /*
  * How imports die: because the exporter revokes them, or because the session with
  * it ends. Many die together: all are taken out of the page tables, and one flush
- * of the TLBs then serves them all.
+ * of the TLBs then serves them all. The client hears of all of them before the time
+ * is spent that it takes to forget them; only an exporter that waits comes first.
  */
+
+#include <linux/prefetch.h>
 
 #include "ualink_internal.h"
 #include "ualink_trace.h"
@@ -58,18 +61,18 @@ void ualink_kill_session(struct ualink_peer *peer, enum ualink_death why)
 
 	lockdep_assert_held(&peer->udev->lock);
 
-	list_for_each_entry_safe(imp, next, &peer->imports, peer_link) {
-		if (imp->state == UALINK_IMPORT_RELEASING)
-			ualink_import_finish(imp);
-		else if (imp->state != UALINK_IMPORT_PENDING)
-			ualink_kill_import(imp, why, 0);
-	}
 	/* There is nobody to acknowledge to any more, and no time to lose. */
 	list_for_each_entry(imp, &peer->flushing, peer_link)
 		imp->revoke_request = 0;
 	list_for_each_entry(imp, &peer->dying, peer_link) {
 		imp->revoke_request = 0;
 		imp->when = jiffies;
+	}
+	list_for_each_entry_safe(imp, next, &peer->imports, peer_link) {
+		if (imp->state == UALINK_IMPORT_RELEASING)
+			ualink_import_finish(imp);
+		else if (imp->state != UALINK_IMPORT_PENDING)
+			ualink_kill_import(imp, why, 0);
 	}
 	ualink_peer_kick_slow(peer, 0);
 }
@@ -127,6 +130,23 @@ static bool invalidate(struct ualink_import *imp)
 	return !ret;
 }
 
+/*
+ * The first import of a list. When very many die, none of them is in the caches of
+ * the CPU: they are asked to fetch the object of the next one, and the one after it.
+ */
+static struct ualink_import *first_of(struct list_head *list)
+{
+	struct ualink_import *imp = list_first_entry(list, struct ualink_import, peer_link);
+	struct ualink_import *next;
+
+	if (!list_is_last(&imp->peer_link, list)) {
+		next = list_next_entry(imp, peer_link);
+		prefetchw(next->priv);
+		prefetchw(next->peer_link.next);
+	}
+	return imp;
+}
+
 /* One round over all that is dying; true if any of it is out of the page tables now. */
 static bool invalidate_all(struct ualink_peer *peer)
 {
@@ -134,7 +154,7 @@ static bool invalidate_all(struct ualink_peer *peer)
 	struct ualink_import *imp;
 
 	while (count--) {
-		imp = list_first_entry(&peer->dying, struct ualink_import, peer_link);
+		imp = first_of(&peer->dying);
 		list_move_tail(&imp->peer_link, &peer->dying);
 		if (invalidate(imp)) {
 			list_move_tail(&imp->peer_link, &peer->flushing);
@@ -145,24 +165,35 @@ static bool invalidate_all(struct ualink_peer *peer)
 	return !list_empty(&peer->flushing);
 }
 
-/*
- * Reports a death to the client, if it has an object, and to the exporter. Drops the
- * lock meanwhile. True if the client was told.
- */
-static bool bury(struct ualink_import *imp)
+/* The end of a record that no TLB holds; the exporter hears of it, if it waits for that. */
+static void bury(struct ualink_import *imp)
 {
 	struct ualink_device *udev = imp->udev;
 	struct ualink_peer *peer = imp->peer;
 	u64 request = imp->revoke_request, grant = imp->revoke_grant;
-	enum ualink_death death = imp->death;
 	u64 tag = imp->handle.tag;
+
+	ualink_import_finish(imp);
+	if (request && !ualink_import_tag_dying(udev, tag))
+		ack_revoke(peer, tag, grant, request);
+}
+
+/*
+ * Reports a death to the client, if it has an object: true if it has. Drops the lock
+ * meanwhile. The record ends before that if the exporter waits, and else later.
+ */
+static bool report(struct ualink_import *imp)
+{
+	struct ualink_device *udev = imp->udev;
+	enum ualink_death death = imp->death;
 	void *priv = imp->priv;
 
 	if (priv && !udev->ops->import_tryget(priv))
 		priv = NULL;
-	ualink_import_finish(imp);
-	if (request && !ualink_import_tag_dying(udev, tag))
-		ack_revoke(peer, tag, grant, request);
+	if (imp->revoke_request)
+		bury(imp);
+	else
+		list_move_tail(&imp->peer_link, &imp->peer->reported);
 	if (!priv)
 		return false;
 
@@ -173,13 +204,14 @@ static bool bury(struct ualink_import *imp)
 	return true;
 }
 
-static void bury_flushed(struct ualink_peer *peer)
+/* Tells the client all that has died. Nobody else touches the list meanwhile. */
+static void report_flushed(struct ualink_peer *peer)
 {
 	struct ualink_device *udev = peer->udev;
 	bool told = false;
 
 	while (!list_empty(&peer->flushing)) {
-		told |= bury(list_first_entry(&peer->flushing, struct ualink_import, peer_link));
+		told |= report(first_of(&peer->flushing));
 		cond_resched_lock(&udev->lock);
 	}
 	if (!told)
@@ -188,6 +220,15 @@ static void bury_flushed(struct ualink_peer *peer)
 	spin_unlock(&udev->lock);
 	udev->ops->imports_died(udev);
 	spin_lock(&udev->lock);
+}
+
+/* Ends the records of what was reported, when nobody waits for it any more. */
+static void bury_reported(struct ualink_peer *peer)
+{
+	while (!list_empty(&peer->reported)) {
+		bury(first_of(&peer->reported));
+		cond_resched_lock(&peer->udev->lock);
+	}
 }
 
 /* Empties the TLBs; false if that has to be tried again. Drops the lock meanwhile. */
@@ -217,10 +258,12 @@ void ualink_kill_work(struct ualink_peer *peer)
 
 	spin_lock(&udev->lock);
 	if (invalidate_all(peer)) {
-		if (flush_imports(udev))
-			bury_flushed(peer);
-		else
+		if (flush_imports(udev)) {
+			report_flushed(peer);
+			bury_reported(peer);
+		} else {
 			ualink_peer_kick_slow(peer, msecs_to_jiffies(FLUSH_RETRY_MS));
+		}
 	}
 	if (!list_empty(&peer->dying))
 		ualink_peer_kick_slow(peer, msecs_to_jiffies(KILL_RETRY_MS));

@@ -166,46 +166,24 @@ enum ualink_import_state {
 
 /*
  * struct ualink_import - memory of a peer
+ *
+ * What is needed to end it comes first, in one cache line: very many may die at once.
  */
 struct ualink_import {
-	/* In &ualink_device.imports by @handle.tag until DEAD; under lock */
-	struct rhlist_head node;
-	/* Immutable */
-	struct ualink_handle handle;
+	/* In &ualink_peer.imports, .dying, .flushing or .reported; under lock */
+	struct list_head peer_link;
 	/* Immutable; holds a reference */
 	struct ualink_device *udev;
 	/* Immutable while not DEAD */
 	struct ualink_peer *peer;
-	/* In &ualink_peer.imports, or .dying, or .flushing; under lock */
-	struct list_head peer_link;
-	/* In &ualink_device.idle, oldest first, while IDLE; under lock */
-	struct list_head idle_link;
-	/* jiffies when it became IDLE, or when grace ends while REVOKING; under lock */
-	unsigned long when;
 	/* What the client bound to it, or NULL; under lock */
 	void *priv;
-	/* Immutable once ACTIVE */
-	u64 npa;
-	u64 size;
-	/* Request id of the IMPORT_REQ that was granted; under lock */
-	u64 grant;
-	/* Request id of the REVOKE to acknowledge, or 0, and the grant it named; under lock */
+	/* jiffies when it became IDLE, or when grace ends while REVOKING; under lock */
+	unsigned long when;
+	/* Request id of the REVOKE to acknowledge, or 0; under lock */
 	u64 revoke_request;
-	u64 revoke_grant;
-	/* IMPORT_REQ while PENDING, RELEASE while RELEASING */
-	struct ualink_req req;
-	/* Completed when it is PENDING no more */
-	struct completion answered;
-	/* The table is walked under RCU */
-	struct rcu_head rcu;
-	/* Frees the structure at 0; the core holds one until DEAD, each user one */
-	struct kref ref;
-	/* To @udev */
-	struct ualink_ref udev_ref;
 	/* Users: each ualink_import_get() but for its put; under lock */
 	u32 users;
-	/* Errno for those who wait while PENDING; under lock */
-	int error;
 	/* UALINK_ACCESS_* that the exporter grants at most; immutable once ACTIVE */
 	u8 granted;
 	/* UALINK_ACCESS_* that has been asked for here; only grows; under lock */
@@ -214,6 +192,32 @@ struct ualink_import {
 	u8 state;
 	/* An &enum ualink_death; under lock, set once */
 	u8 death;
+
+	/* In &ualink_device.imports by @handle.tag until DEAD; under lock */
+	struct rhlist_head node;
+	/* Immutable */
+	struct ualink_handle handle;
+	/* The grant that the REVOKE named; under lock */
+	u64 revoke_grant;
+	/* Frees the structure at 0; the core holds one until DEAD, each user one */
+	struct kref ref;
+	/* Errno for those who wait while PENDING; under lock */
+	int error;
+	/* In &ualink_device.idle, oldest first, while IDLE; under lock */
+	struct list_head idle_link;
+	/* Immutable once ACTIVE */
+	u64 npa;
+	u64 size;
+	/* Request id of the IMPORT_REQ that was granted; under lock */
+	u64 grant;
+	/* IMPORT_REQ while PENDING, RELEASE while RELEASING */
+	struct ualink_req req;
+	/* Completed when it is PENDING no more */
+	struct completion answered;
+	/* The table is walked under RCU */
+	struct rcu_head rcu;
+	/* To @udev */
+	struct ualink_ref udev_ref;
 };
 
 /*
@@ -293,11 +297,13 @@ struct ualink_peer {
 
 	/*
 	 * Imports from it: those that are not REVOKING, those that still may be in
-	 * page tables, and those that still may be in TLBs; and exports it holds
+	 * page tables, those that still may be in TLBs, and those in neither that
+	 * slow_work is just ending; and exports it holds
 	 */
 	struct list_head imports;
 	struct list_head dying;
 	struct list_head flushing;
+	struct list_head reported;
 	struct list_head grants;
 	u32 nr_imports;
 	u32 nr_dying;

@@ -286,6 +286,41 @@ static void peer_is_lost(struct kunit *test)
 	b->mute = false;
 }
 
+/* The client is told of all before the records end, and may let go of some in between. */
+static void peer_loss_is_told_first(struct kunit *test)
+{
+	struct ualink_mock_pod *pod = ualink_mock_pod_create(test, NULL, 2);
+	struct ualink_mock *a = &pod->nodes[0], *b = &pod->nodes[1];
+	struct ualink_mock_mem *mem = ualink_mock_export(b);
+	struct ualink_mock_import *kept = ualink_mock_get(a, mem);
+	struct ualink_mock_import *closed = ualink_mock_get(a, ualink_mock_export(b)), *again;
+	struct ualink_mock_async *waiting;
+
+	ualink_mock_stop(a, UALINK_MOCK_DIED);
+	ualink_notify_link_down(a->udev, b->id);
+	KUNIT_ASSERT_TRUE(test, ualink_mock_stopped(a, UALINK_MOCK_DIED));
+	KUNIT_EXPECT_EQ(test, kept->deaths, 1);
+	KUNIT_EXPECT_EQ(test, closed->deaths, 1);
+	KUNIT_EXPECT_EQ(test, a->udev->nr_import_records, 2);
+	KUNIT_EXPECT_EQ(test, a->udev->nr_imports, 0);
+
+	ualink_mock_close(closed);
+	waiting = ualink_mock_import_begin(a, mem, 0);
+	UALINK_MOCK_EXPECT(test, a->udev->nr_import_records == 3);
+	/* No session before what was imported in the last one is gone. */
+	UALINK_MOCK_EXPECT(test, ualink_mock_peer(a, b)->greeting == UALINK_GREETING_CLEANING);
+	KUNIT_EXPECT_EQ(test, ualink_mock_access(kept, false), -EFAULT);
+
+	ualink_mock_go(a, UALINK_MOCK_DIED);
+	again = ualink_mock_import_end(waiting);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(again));
+	KUNIT_EXPECT_EQ(test, ualink_mock_access(again, true), 0);
+	KUNIT_EXPECT_EQ(test, a->udev->nr_import_records, 1);
+	KUNIT_EXPECT_EQ(test, kept->deaths, 1);
+	KUNIT_EXPECT_EQ(test, ualink_mock_calls(a, UALINK_MOCK_DEAD), 2);
+	KUNIT_EXPECT_EQ(test, ualink_mock_counter(a, UALINK_COUNT_IMPORTS_DIED), 2);
+}
+
 /* Silence that is not too long costs nothing. */
 static void peer_is_suspect(struct kunit *test)
 {
@@ -494,6 +529,7 @@ static struct kunit_case ualink_peer_cases[] = {
 	KUNIT_CASE(peer_believes_echo_only),
 	KUNIT_CASE(peer_restarts),
 	KUNIT_CASE_PARAM(peer_is_lost, loss_gen_params),
+	KUNIT_CASE(peer_loss_is_told_first),
 	KUNIT_CASE(peer_is_suspect),
 	KUNIT_CASE(peer_faults_are_counted),
 	KUNIT_CASE(peer_is_left_alone),
