@@ -133,7 +133,7 @@ static uint32_t ih_wptr(struct device *d)
 	return __atomic_load_n((uint32_t *)(d->c.guest + IH_WPTR), __ATOMIC_ACQUIRE) & ~31u;
 }
 
-bool irq_pending(struct device *d)
+static bool irq_pending(struct device *d)
 {
 	return ih_wptr(d) != d->ih_rptr;
 }
@@ -153,6 +153,15 @@ static void irq_take(struct device *d, struct irq *irq)
 	irq->pasid = (uint16_t)entry[3];
 	irq->node = (uint8_t)(entry[3] >> 16);
 	memcpy(irq->data, entry + 4, sizeof(irq->data));
+}
+
+/* All that have come so far */
+void irq_forget(struct device *d)
+{
+	struct irq irq;
+
+	while (irq_pending(d))
+		irq_take(d, &irq);
 }
 
 /* Waits for an interrupt; those before it are forgotten. */

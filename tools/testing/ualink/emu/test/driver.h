@@ -73,7 +73,7 @@ struct irq {
 void device_open(struct device *d, const char *dir, unsigned int gpu);
 void device_setup(struct device *d);
 bool irq_wait(struct device *d, uint8_t client, uint8_t source, struct irq *irq);
-bool irq_pending(struct device *d);
+void irq_forget(struct device *d);
 
 uint32_t vram32(struct device *d, uint64_t offset);
 uint64_t vram64(struct device *d, uint64_t offset);

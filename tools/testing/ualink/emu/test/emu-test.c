@@ -35,6 +35,8 @@ static void run(const char *program, const struct test *test, unsigned int numbe
 	failures = 0;
 	device_open(&dev[0], dir, 0);
 	device_open(&dev[1], dir, 1);
+	/* that the second one has joined the fabric */
+	irq_forget(&dev[0]);
 	test->run();
 	client_close(&dev[0].c);
 	client_close(&dev[1].c);
