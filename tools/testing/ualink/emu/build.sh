@@ -23,16 +23,20 @@ cflags=(-std=gnu11 -O2 -g -Wall -Wextra -Wmissing-prototypes -Werror -D_GNU_SOUR
 	-I"$here" -I"$out" -isystem "$amd/include" -isystem "$amd/amdgpu")
 if command -v ccache > /dev/null; then cc=(ccache "${CC:-cc}"); else cc=("${CC:-cc}"); fi
 
-# compile FILES...: into OUTDIR, as many at a time as there are processors
+# compile DIR FILES...: into DIR, as many at a time as there are processors
 compile() {
-	local source
+	local dir=$1 source
+	shift
+	mkdir -p "$dir"
+	rm -f "$dir"/*.o
 	for source in "$@"; do
 		printf '%s\0' "$source"
 	done | xargs -0 -P "$(nproc)" -I{} sh -c \
-		'src=$1; out=$2; shift 2; exec "$@" -c "$src" -o "$out/$(basename "$src" .c).o"' \
-		sh {} "$out" "${cc[@]}" "${cflags[@]}"
+		'src=$1; dir=$2; shift 2; exec "$@" -c "$src" -o "$dir/$(basename "$src" .c).o"' \
+		sh {} "$dir" "${cc[@]}" "${cflags[@]}"
 }
 
-rm -f "$out"/*.o
-compile "$here"/*.c
-"${cc[@]}" "${cflags[@]}" "$out"/*.o "${ldflags[@]}" -pthread -o "$out/ualink-emu"
+compile "$out/emu" "$here"/*.c
+"${cc[@]}" "${cflags[@]}" "$out"/emu/*.o "${ldflags[@]}" -pthread -o "$out/ualink-emu"
+compile "$out/test" "$here"/test/*.c
+"${cc[@]}" "${cflags[@]}" "$out"/test/*.o "${ldflags[@]}" -pthread -o "$out/emu-test"
