@@ -82,7 +82,7 @@ emu_start() {
 	"$emu" --gpus "$gpus" "$@" "$emu_dir" < /dev/null > "$emu_dir/emu.log" 2>&1 &
 	emu_pid=$!
 	for i in {1..100}; do
-		! grep -qx ready "$emu_dir/emu.log" || return 0
+		! grep -qsx ready "$emu_dir/emu.log" || return 0
 		kill -0 "$emu_pid" 2>/dev/null || break
 		sleep 0.1
 	done
