@@ -32,7 +32,7 @@ vm_args=("$@")
 trap 'emu_end "$keep"' EXIT
 vm_kernel "$kind"
 [ ${#files[@]} = 0 ] || cp -r "${files[@]}" "$emu_mnt/"
-[ "$gpus" = 0 ] || emu_start $((gpus * vms))
+[ "$gpus" = 0 ] || emu_start $((gpus * vms)) ${EMU_OPTIONS:-}
 for ((vm = 0; vm < vms; vm++)); do
 	mapfile -t mine < <(seq $((vm * gpus)) $((vm * gpus + gpus - 1)))
 	vm_start "vm$vm" "$script" "${mine[@]}"

@@ -42,6 +42,8 @@ struct drm_amdgpu_info_gpuvm_fault {
 #define STATUS_MAPPING_ERROR	(1u << 8)
 #define STATUS_WRITE		(1u << 18)
 
+#define VRAM_FOR_TABLES	(8ull << 20)
+
 #define PACKET3(op, count)	(3u << 30 | (count) << 16 | (op) << 8)
 #define PACKET3_ATOMIC_MEM	0x1e
 #define PACKET3_WRITE_DATA	0x37
@@ -607,9 +609,10 @@ static void amdgpu_stats(struct igt_ualink *dev, struct igt_ualink_stats *stats)
 	stats->npa_in = counter(dev, "npa_in");
 	stats->npa_out = counter(dev, "npa_out");
 	/* the tables of the segment stay once they are made */
-	stats->vram_size = memory.vram.total_heap_size;
-	stats->vram_used = memory.vram.heap_usage - tables;
 	stats->pinned = memory.vram.total_heap_size - memory.vram.usable_heap_size - tables;
+	stats->vram_used = memory.vram.heap_usage - tables;
+	/* the rest is for page tables; who takes it gets system memory */
+	stats->vram_size = memory.vram.total_heap_size - VRAM_FOR_TABLES;
 }
 
 /* Some files of amdgpu do what they do when they are read. */

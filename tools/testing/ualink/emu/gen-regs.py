@@ -10,12 +10,14 @@ but for the registers that the driver has as plain numbers.
 import re
 import sys
 
+# Of a register in a packet, the driver keeps 16 bits if these are in 0x2000..0x33ff or
+# 0xa000..0xffff, those of an XCC: no other block that packets name may be there.
 # name, macro of its hardware id, version, bases in dwords, header, masks wanted
 IPS = [
     ("GC", "GC_HWID", (9, 5, 0), [0x2000, 0xa000, 0x02402c00], "gc/gc_9_4_3", True),
     ("HDP", "HDP_HWID", (4, 4, 5), [0xf20, 0x0240a400], "hdp/hdp_4_0", False),
     ("SDMA0", "SDMA0_HWID", (4, 4, 5), [0x1260, 0x12540, 0x0040a800], "sdma/sdma_4_4_2", True),
-    ("MMHUB", "MMHUB_HWID", (1, 8, 1), [0x1a000, 0x02408800], "mmhub/mmhub_1_8_0", False),
+    ("MMHUB", "MMHUB_HWID", (1, 8, 1), [0x18000, 0x02408800], "mmhub/mmhub_1_8_0", False),
     ("ATHUB", "ATHUB_HWID", (1, 8, 1), [0xc20, 0x02408c00], "athub/athub_1_0", False),
     ("NBIO", "NBIF_HWID", (7, 9, 1),
      [0, 0x14, 0xd20, 0x10400, 0x0241b000, 0x04040000, 0, 0, 0x08000000], "nbio/nbio_7_9_0", False),
