@@ -97,6 +97,7 @@ struct dma {
 	struct dma_map map[DMA_MAPS];
 };
 
+void mem_barrier(void);
 bool vram_init(struct gpu *gpu);
 void vram_lose(struct gpu *gpu);
 bool vram_op(struct gpu *gpu, uint64_t offset, struct mem_op *op);
@@ -204,8 +205,8 @@ struct tlb {
 	pthread_mutex_t lock;
 	unsigned int next;
 	struct tlb_entry entry[TLB_ENTRIES];
-	uint64_t walks;
-	uint64_t hits;
+	_Atomic uint64_t walks;
+	_Atomic uint64_t hits;
 	uint64_t stale;		/* uses of an entry that differed */
 	uint64_t flushed;	/* of these, those whose entry was emptied later */
 };
@@ -229,7 +230,6 @@ void tlb_init(struct tlb *tlb);
 void tlb_empty(struct tlb *tlb, uint32_t vmids, uint64_t first, uint64_t last);
 enum fault tlb_translate(struct tlb *tlb, walk_fn walk, void *mmu, unsigned int vmid,
 			 uint64_t addr, struct leaf *leaf);
-uint64_t tlb_walks(struct tlb *tlb);
 void tlb_stale(struct tlb *tlb, uint64_t *used, uint64_t *unflushed);
 enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool system,
 		       struct leaf *leaf);
@@ -288,7 +288,7 @@ struct ih {
 	int eventfd;
 	uint32_t wptr;
 	bool overflow;
-	uint64_t raised, lost;
+	_Atomic uint64_t raised, lost;
 };
 
 void ih_init(struct gpu *gpu);
@@ -472,6 +472,7 @@ void pci_write(struct gpu *gpu, uint32_t offset, const uint8_t *data, uint32_t l
 struct vfio {
 	char path[108];
 	int listener;
+	pthread_mutex_t lock;		/* of @sock, against vfio_stop() */
 	int sock;
 	pthread_t thread;
 	_Atomic int pid;		/* of the VM, to tell VMs apart */

@@ -176,16 +176,6 @@ void tlb_empty(struct tlb *tlb, uint32_t vmids, uint64_t first, uint64_t last)
 	pthread_mutex_unlock(&tlb->lock);
 }
 
-uint64_t tlb_walks(struct tlb *tlb)
-{
-	uint64_t walks;
-
-	pthread_mutex_lock(&tlb->lock);
-	walks = tlb->walks;
-	pthread_mutex_unlock(&tlb->lock);
-	return walks;
-}
-
 /* Adds the uses that differed to @used, and those that no flush followed to @unflushed. */
 void tlb_stale(struct tlb *tlb, uint64_t *used, uint64_t *unflushed)
 {

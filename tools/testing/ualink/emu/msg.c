@@ -41,10 +41,9 @@ static bool pointer_read(struct gpu *gpu, unsigned int array, uint32_t id, uint3
 
 static bool pointer_write(struct gpu *gpu, unsigned int array, uint32_t id, uint32_t value)
 {
-	atomic_thread_fence(memory_order_seq_cst);
 	if (!ring_ok(gpu, hub_write(&gpu->hub[HUB_MM], 0, pointer_addr(gpu, array, id), &value, 4)))
 		return false;
-	atomic_thread_fence(memory_order_seq_cst);
+	mem_barrier();
 	return true;
 }
 

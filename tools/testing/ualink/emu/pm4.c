@@ -319,7 +319,7 @@ bool pm4_packet(struct cursor *cursor, struct cp_queue *queue)
 		return false;
 	}
 	/* the largest count stands for a NOP without a body */
-	if (header == (uint32_t)PACKET3(PACKET3_NOP, 0x3fff))
+	if (((header >> 8) & 0xff) == PACKET3_NOP && ((header >> 16) & 0x3fff) == 0x3fff)
 		return true;
 	p.size = ((header >> 16) & 0x3fff) + 1;
 	body = malloc(p.size * 4);

@@ -72,7 +72,8 @@ void stat_gpu(struct gpu *gpu, char *text, size_t size)
 	      (unsigned long long)gpu->link.out);
 	print(text, size, "%8llu messages taken\n%8llu messages given\n",
 	      (unsigned long long)gpu->ualink.taken, (unsigned long long)gpu->ualink.given);
-	print(text, size, "%8llu interrupts\n", (unsigned long long)gpu->ih.raised);
+	print(text, size, "%8llu interrupts\n%8llu interrupts overwritten\n",
+	      (unsigned long long)gpu->ih.raised, (unsigned long long)gpu->ih.lost);
 	count_print(&gpu->stats, text, size);
 }
 

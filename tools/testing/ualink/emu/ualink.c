@@ -114,7 +114,7 @@ static uint64_t counter(struct gpu *gpu, unsigned int index)
 	case 5:
 		return gpu->link.invalidates;
 	case 6:
-		return tlb_walks(&gpu->link.tlb);
+		return gpu->link.tlb.walks;
 	case 7:
 	case 8:
 		tlb_stale(&gpu->link.tlb, &used, &unflushed);

@@ -395,6 +395,16 @@ static void serve(struct gpu *gpu)
 	free(m.data);
 }
 
+/* The lock is for vfio_stop(), which must not shut down another file of the same number. */
+static void set_sock(struct gpu *gpu, int sock)
+{
+	pthread_mutex_lock(&gpu->vfio.lock);
+	if (gpu->vfio.sock >= 0)
+		close(gpu->vfio.sock);
+	gpu->vfio.sock = sock;
+	pthread_mutex_unlock(&gpu->vfio.lock);
+}
+
 static void *vfio_thread(void *arg)
 {
 	struct gpu *gpu = arg;
@@ -408,10 +418,9 @@ static void *vfio_thread(void *arg)
 			break;
 		getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len);
 		gpu->vfio.pid = peer.pid;
-		gpu->vfio.sock = sock;
+		set_sock(gpu, sock);
 		serve(gpu);
-		gpu->vfio.sock = -1;
-		close(sock);
+		set_sock(gpu, -1);
 	}
 	return NULL;
 }
@@ -435,6 +444,7 @@ int listen_at(const char *path)
 bool vfio_start(struct gpu *gpu, const char *dir)
 {
 	gpu->vfio.sock = -1;
+	pthread_mutex_init(&gpu->vfio.lock, NULL);
 	snprintf(gpu->vfio.path, sizeof(gpu->vfio.path), "%s/gpu%u.sock", dir, gpu->index);
 	gpu->vfio.listener = listen_at(gpu->vfio.path);
 	return gpu->vfio.listener >= 0 &&
@@ -444,10 +454,10 @@ bool vfio_start(struct gpu *gpu, const char *dir)
 /* Ends the thread; the pod's quit is set. */
 void vfio_stop(struct gpu *gpu)
 {
-	int sock = gpu->vfio.sock;
-
-	if (sock >= 0)
-		shutdown(sock, SHUT_RDWR);
+	pthread_mutex_lock(&gpu->vfio.lock);
+	if (gpu->vfio.sock >= 0)
+		shutdown(gpu->vfio.sock, SHUT_RDWR);
+	pthread_mutex_unlock(&gpu->vfio.lock);
 	shutdown(gpu->vfio.listener, SHUT_RDWR);
 	pthread_join(gpu->vfio.thread, NULL);
 	close(gpu->vfio.listener);

@@ -7,6 +7,8 @@
 #include "v9_structs.h"
 #include "vega10_enum.h"
 
+/* PACKET3() of the kernel shifts a bit out of an int */
+#define TYPE3(op, n)	(3u << 30 | (op) << 8 | (n) << 16)
 #define KIQ_DOORBELL	0x10
 #define KCQ_DOORBELL	0x12
 #define KCQ_RING	(CP_RING + CP_RING_BYTES)
@@ -35,7 +37,7 @@ static void ring(unsigned int queue)
 
 static void put_fence(unsigned int queue, uint32_t value)
 {
-	put(queue, (uint32_t)PACKET3(PACKET3_RELEASE_MEM, 6));
+	put(queue, TYPE3(PACKET3_RELEASE_MEM, 6));
 	put(queue, 0);
 	put(queue, 1u << 29 | 2u << 24);
 	put_addr(queue, d->fb + FENCE + 64);
@@ -77,7 +79,7 @@ static void kcq_start(void)
 
 	memcpy(d->c.vram + MQD, &mqd, sizeof(mqd));
 	memset(d->c.vram + FENCE + 128, 0, 8);
-	put(0, (uint32_t)PACKET3(PACKET3_MAP_QUEUES, 5));
+	put(0, TYPE3(PACKET3_MAP_QUEUES, 5));
 	put(0, 2 << 13 | 1 << 16 | 1 << 29);	/* queue 2, pipe 1 of ME 1 */
 	put(0, KCQ_DOORBELL << 2);
 	put_addr(0, d->fb + MQD);
@@ -92,14 +94,14 @@ static void kiq(void)
 	struct irq irq;
 
 	kiq_start();
-	put(0, (uint32_t)PACKET3(PACKET3_WRITE_DATA, 4));
+	put(0, TYPE3(PACKET3_WRITE_DATA, 4));
 	put(0, 5 << 8);
 	put_addr(0, d->fb + DATA);
 	put(0, 0x11);
 	put(0, 0x22);
-	put(0, (uint32_t)PACKET3(PACKET3_NOP, 0x3fff));
+	put(0, TYPE3(PACKET3_NOP, 0x3fff));
 	/* a flush of the hub for graphics: write, and wait for another register */
-	put(0, (uint32_t)PACKET3(PACKET3_WAIT_REG_MEM, 5));
+	put(0, TYPE3(PACKET3_WAIT_REG_MEM, 5));
 	put(0, 3 | 1 << 6);
 	put(0, R_GC_VM_INVALIDATE_ENG0_REQ + 17);
 	put(0, R_GC_VM_INVALIDATE_ENG0_ACK + 17);
@@ -117,9 +119,9 @@ static void kiq(void)
 static void queue(void)
 {
 	uint32_t indirect[] = {
-		(uint32_t)PACKET3(PACKET3_DMA_DATA, 5), 0, (uint32_t)VA, (uint32_t)(VA >> 32),
+		TYPE3(PACKET3_DMA_DATA, 5), 0, (uint32_t)VA, (uint32_t)(VA >> 32),
 		(uint32_t)VA + 4096, (uint32_t)(VA >> 32), 4096,
-		(uint32_t)PACKET3(PACKET3_ATOMIC_MEM, 7), TC_OP_ATOMIC_ADD_64,
+		TYPE3(PACKET3_ATOMIC_MEM, 7), TC_OP_ATOMIC_ADD_64,
 		(uint32_t)VA + 4096, (uint32_t)(VA >> 32), 3, 0, 0, 0, 0,
 	};
 
@@ -129,7 +131,7 @@ static void queue(void)
 	map_page(d, d->root, VA + 4096, (DATA + 8192) | PTE_RW);
 	memset(d->c.vram + DATA, 5, 4096);
 	memcpy(d->c.vram + IB, indirect, sizeof(indirect));
-	put(1, (uint32_t)PACKET3(PACKET3_INDIRECT_BUFFER, 2));
+	put(1, TYPE3(PACKET3_INDIRECT_BUFFER, 2));
 	put_addr(1, IB_VA);
 	put(1, sizeof(indirect) / 4 | VMID << 24);
 	put_fence(1, 2);
@@ -145,7 +147,7 @@ static void hung_queue(void)
 	kiq_start();
 	kcq_start();
 	memset(d->c.vram + DATA, 0, 8);
-	put(1, (uint32_t)PACKET3(PACKET3_WAIT_REG_MEM, 5));
+	put(1, TYPE3(PACKET3_WAIT_REG_MEM, 5));
 	put(1, 3 | 1 << 4);
 	put_addr(1, d->fb + DATA);
 	put(1, 1);
@@ -155,7 +157,7 @@ static void hung_queue(void)
 	ring(1);
 	select_queue(1, 1, 2);
 	CHECK(reg_read(&d->c, R_GC_CP_HQD_ACTIVE) == 1);
-	put(0, (uint32_t)PACKET3(PACKET3_UNMAP_QUEUES, 4));
+	put(0, TYPE3(PACKET3_UNMAP_QUEUES, 4));
 	put(0, 1 | 1 << 29);
 	put(0, KCQ_DOORBELL << 2);
 	put_addr(0, 0);
