@@ -8,16 +8,17 @@
 #   PLAIN=1  a kernel without lockdep and KASAN
 . "$(dirname "$0")/lib.sh"
 . "$here/emu-vm.sh"
+. "$here/emu-pod.sh"
 
 # what shows each part of the client once; all of ualink_amdgpu
 short="ualink_basic@* ualink_amdgpu@* ualink_revoke@free ualink_revoke@busy ualink_revoke@sigkill
 	ualink_import@same* ualink_dmabuf@* ualink_events@* ualink_lifetime@fork* ualink_pod@m*"
 patterns=("$@")
 [ $# -gt 0 ] || [ -n "${LONG:-}" ] || read -ra patterns <<< "$(tr '\n' ' ' <<< "$short")"
-kind=emu-debug
+kind="emu-debug"
 [ -z "${PLAIN:-}" ] || kind=emu
-# a GPU without firmware of its own says so
-amdgpu_args+=(amdgpu.lockup_timeout=10000)
+# jobs that wait, as some tests have them; less VRAM to fill
+amdgpu_args+=(amdgpu.lockup_timeout=10000 amdgpu.vramlimit=640)
 
 # in_vm NAME GPUS "EMULATOR OPTIONS" SECONDS: runs $logs/amdgpu-NAME.sh in a VM
 in_vm() {
@@ -84,10 +85,12 @@ igt() {
 		printf 'sh ./igt-run.sh tests results'
 		[ ${#patterns[@]} = 0 ] || printf " '%s'" "${patterns[@]}"
 		echo
-		echo 'rc=$?'
-		# with imports that are kept for later
-		echo 'modprobe -r amdgpu || exit 30'
-		echo 'exit $rc'
+		cat <<-'END'
+			rc=$?
+			# with imports that are kept for later
+			modprobe -r amdgpu || exit 30
+			exit $rc
+		END
 	} > "$logs/amdgpu-pair.sh"
 	in_vm pair 2 "" 3000 || true
 	while IFS= read -r result; do
@@ -103,17 +106,20 @@ igt() {
 }
 pair_ended() {
 	[ ! -s "$emu_mnt/pair/splats" ] || { cat "$emu_mnt/pair/splats"; return 1; }
-	[ "$(cat "$emu_mnt/pair/rc" 2>/dev/null)" != 30 ] && grep -aq '^# [0-9]* passed' "$logs/amdgpu-pair.out" ||
-		{ tail -n 40 "$logs/amdgpu-pair.out"; return 1; }
+	if [ "$(cat "$emu_mnt/pair/rc" 2>/dev/null)" = 30 ] || ! grep -aq '^# [0-9]* passed' "$logs/amdgpu-pair.out"; then
+		tail -n 40 "$logs/amdgpu-pair.out"
+		return 1
+	fi
 }
 
 trap 'emu_end "$logs/amdgpu"' EXIT
-"$here/igt-build.sh" "$build/igt" > "$logs/igt-build.log" 2>&1 || { cat "$logs/igt-build.log"; exit 1; }
 vm_kernel "$kind"
+pod_build || exit
 tap_start amdgpu
 if [ $# = 0 ]; then
 	tap_check "amdgpu on a GPU without UALink" without
 	[ -n "${PLAIN:-}" ] || tap_check "unit tests in amdgpu" units
 fi
 igt
+[ $# != 0 ] || tap_check "a pod of three VMs, of which some get killed" pod_course
 tap_done

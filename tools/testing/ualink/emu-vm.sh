@@ -15,7 +15,8 @@
 # starts; what is written there shows at once here and in the other VMs. VM=NAME is in
 # SCRIPT's environment; what it said is in $emu_mnt/NAME/out.
 # modprobe amdgpu finds the module, its parameters and its firmware.
-# In the environment: EMU, another emulator than that of build/emu. To set before vm_start:
+# In the environment: EMU, another emulator than that of build/emu; VM_AS_IS=1, the kernel
+# as it was built last. To set before vm_start:
 #   vm_mem, vm_cpus, vm_limit (seconds to wait), vm_allow (complaints that are meant to be)
 #   vm_args    more arguments of the kernel, as amdgpu.ras_enable=0; an array
 vm_mem=1G vm_cpus=2 vm_limit=300 vm_allow='^$' vm_args=()
@@ -68,8 +69,7 @@ vm_mnt() {
 }
 
 vm_kernel() {
-	"$here/tree.sh"
-	"$here/build-uml.sh" "$1"
+	[ -n "${VM_AS_IS:-}" ] || { "$here/tree.sh" && "$here/build-uml.sh" "$1"; } || exit
 	[ -n "${EMU:-}" ] || "$here/emu/build.sh" "$build/emu"
 	vm_out=$build/qemu-$1
 	vm_qemu=$("$here/fetch-qemu.sh")

@@ -380,36 +380,57 @@ static void write_sysfs(const char *folder, const char *file, const char *text)
 	close(fd);
 }
 
-static void test_unbind(struct igt_ualink_pod *pod, unsigned int victim)
+/* No file of the GPU that goes is open here: it could not come back. */
+static void unbind_importer(struct igt_ualink_pod *pod)
 {
-	struct drm_ualink_device_info info, before;
+	struct igt_ualink *exporter = igt_ualink_open(&pod->nodes[0]);
+	struct igt_ualink_bo *own = igt_ualink_bo_create(exporter, SIZE, 0);
+	struct drm_ualink_device_info info;
+	uint8_t handle[DRM_UALINK_HANDLE_SIZE];
 	char address[32], driver[PATH_MAX];
-	struct igt_ualink_pair pair;
 
-	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 16);
-	igt_ualink_device_info(pair.exporter, &before);
-	start_traffic(&pod->nodes[1], pair.handle);
-	find_device(&pod->nodes[victim], address, driver);
+	igt_ualink_fill_pattern(own, 16);
+	igt_ualink_export(own, handle);
+	start_traffic(&pod->nodes[1], handle);
+	igt_ualink_device_info(exporter, &info);
+	igt_assert_eq_u64(info.grants, 1);
+
+	find_device(&pod->nodes[1], address, driver);
 	write_sysfs(driver, "unbind", address);
-	if (victim) {
-		do {
-			usleep(10000);
-			igt_ualink_device_info(pair.exporter, &info);
-		} while (info.grants >= before.grants);
-		igt_ualink_check_pattern(pair.own, 16);
-	} else {
-		igt_ualink_wait_death(pair.importer, pair.handle, DRM_UALINK_DEATH_PEER_LEFT);
-		igt_ualink_assert_no_access(pair.importer, pair.far->va);
-	}
+	do {
+		usleep(10000);
+		igt_ualink_device_info(exporter, &info);
+	} while (info.grants);
+	igt_ualink_check_pattern(own, 16);
 	igt_kill_children(SIGKILL);
-
-	/* what is left of the file of the device that is gone */
-	close(victim ? pair.importer->fd : pair.exporter->fd);
-	if (victim)
-		igt_ualink_pair_free_own(&pair);
-	else
-		igt_ualink_pair_free_far(&pair);
 	write_sysfs(driver, "bind", address);
+
+	igt_ualink_bo_destroy(own);
+	igt_ualink_close(exporter);
+	wait_active(&pod->nodes[1]);
+}
+
+static void unbind_exporter(struct igt_ualink_pod *pod)
+{
+	struct igt_ualink *importer = igt_ualink_open(&pod->nodes[1]);
+	struct igt_ualink_exporter exporter;
+	char address[32], driver[PATH_MAX];
+	struct igt_ualink_bo *far;
+
+	igt_ualink_exporter_start(&exporter, &pod->nodes[0], SIZE, 17);
+	far = igt_ualink_import_bo(importer, exporter.handle);
+	igt_ualink_check_pattern(far, 17);
+
+	find_device(&pod->nodes[0], address, driver);
+	write_sysfs(driver, "unbind", address);
+	igt_ualink_wait_death(importer, exporter.handle, DRM_UALINK_DEATH_PEER_LEFT);
+	igt_ualink_assert_no_access(importer, far->va);
+	igt_ualink_exporter_kill(&exporter);
+	write_sysfs(driver, "bind", address);
+
+	igt_ualink_bo_destroy(far);
+	igt_ualink_close(importer);
+	wait_active(&pod->nodes[0]);
 }
 
 static void reset_importer(struct igt_ualink_pod *pod)
@@ -420,16 +441,6 @@ static void reset_importer(struct igt_ualink_pod *pod)
 static void reset_exporter(struct igt_ualink_pod *pod)
 {
 	reset(pod, 0);
-}
-
-static void unbind_importer(struct igt_ualink_pod *pod)
-{
-	test_unbind(pod, 1);
-}
-
-static void unbind_exporter(struct igt_ualink_pod *pod)
-{
-	test_unbind(pod, 0);
 }
 
 /* --------------------------------------------------------------- subtests */
