@@ -117,7 +117,8 @@ vm_start() {
 	rm -rf "${emu_mnt:?}/$name"
 	mkdir "$emu_mnt/$name"
 	{ echo "export VM=$name MODPROBE_OPTIONS='-d /mnt'"; cat "$script"; } > "$emu_mnt/$name/cmd.sh"
-	append=(console=ttyS0 quiet loglevel=4 tsc=reliable no_timer_check panic=-1 oops=panic log_buf_len=4M
+	# QEMU reserves the memory below 1 TiB of AMD's processors, and puts the GPUs there
+	append=(pci=no_e820 console=ttyS0 quiet loglevel=4 tsc=reliable no_timer_check panic=-1 oops=panic log_buf_len=4M
 		root=root rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=262144,cache=loose ro
 		init="$emu_mnt/init.sh" uml_rw=mnt uml_cmd="$name/cmd.sh" firmware_class.path=/mnt/firmware
 		"${amdgpu_args[@]}" "${vm_args[@]}")

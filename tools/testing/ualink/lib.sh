@@ -106,7 +106,7 @@ boot_result() {
 	# always complains there of a "Callback enqueued on offline CPU".
 	for f in "$dir/dmesg" "$console"; do
 		[ -f "$f" ] || continue
-		if grep -aq "$from" "$f"; then sed "1,/$from/d" "$f"; else cat "$f"; fi
+		if grep -aq "$from" "$f"; then sed "0,/$from/d" "$f"; else cat "$f"; fi
 	done | tr -d '\r' | sed -E 's/^(<[0-9]>)?\[ *[0-9.]+\] ?//' | grep -aE "$SPLAT" | grep -avE "$allow" | sort -u > "$dir/splats" || true
 	[ ! -s "$dir/kmemleak" ] || echo "memory leak: see kmemleak" >> "$dir/splats"
 	if [ -s "$dir/splats" ]; then

@@ -54,6 +54,8 @@ fi
 dmesg > "$to/dmesg" 2>/dev/null
 echo "$rc" > "$to/rc.tmp" && mv "$to/rc.tmp" "$to/rc"
 sync
-# process 1 may not end; this powers off, which ends the UML process, or QEMU
+# This powers off, which ends the UML process, or QEMU. Process 1 may not end before, and
+# can start no program once the devices of its files are off.
+mkfifo /tmp/never
 echo o > /proc/sysrq-trigger
-sleep 60
+read -r _ < /tmp/never
