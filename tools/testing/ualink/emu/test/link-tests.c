@@ -254,6 +254,7 @@ static void cut_off(void)
 	refused(REMOTE, true, 0);
 	/* and the root is gone */
 	device_setup(o);
+	map_both(PTE_RW);
 	ual_write64(o, UAL_RING_BASE, o->fb + RING_AREA);
 	ual_write(o, UAL_CNTL, 1);
 	CHECK(UNTIL(ual_read(o, UAL_STATUS) & 2));
