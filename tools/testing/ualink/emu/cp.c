@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Queues of the command processor. The KIQ is set up by registers, which are banked by what
- * GRBM_GFX_CNTL selects; the others by MAP_QUEUES packets in the KIQ, from a queue descriptor (MQD).
- * Each queue has a thread of its own.
+ * GRBM_GFX_CNTL selects; the others by MAP_QUEUES packets in the KIQ, from a descriptor in memory
+ * (MQD). Each queue has a thread of its own.
  */
 #include <string.h>
 

@@ -106,7 +106,8 @@ bool vram_write(struct gpu *gpu, uint64_t offset, const void *buf, size_t len);
 bool dma_op(struct gpu *gpu, uint64_t addr, struct mem_op *op);
 bool dma_read(struct gpu *gpu, uint64_t addr, void *buf, size_t len);
 bool dma_write(struct gpu *gpu, uint64_t addr, const void *buf, size_t len);
-bool dma_map_add(struct gpu *gpu, uint64_t addr, uint64_t size, int fd, uint64_t offset, bool write);
+bool dma_map_add(struct gpu *gpu, uint64_t addr, uint64_t size, int fd, uint64_t offset,
+		 bool write);
 void dma_map_remove(struct gpu *gpu, uint64_t addr, uint64_t size, bool all);
 
 /* ---- engine.c: a thread that works when it is kicked ---- */
@@ -137,6 +138,7 @@ void engine_quit(struct engine *engine);
 void engine_seed(struct engine *engine);
 uint32_t engine_random(struct engine *engine);
 uint64_t clock_us(void);
+void lock_init(pthread_rwlock_t *lock);
 
 /* ---- regs.c: the register file ---- */
 
@@ -254,7 +256,7 @@ struct hub_regs {
 struct hub {
 	struct gpu *gpu;
 	const struct hub_regs *regs;
-	pthread_rwlock_t drain;		/* read: an access is under way; write: a flush waits */
+	pthread_rwlock_t drain;	/* read: an access is under way; write: a flush waits */
 	struct tlb tlb;
 	pthread_mutex_t lock;		/* of what follows */
 	uint32_t pending[INV_ENGINES];	/* VMIDs to be flushed */
@@ -306,7 +308,7 @@ struct cursor {
 	struct hub *hub;
 	unsigned int vmid;
 	uint64_t base;
-	uint64_t size;		/* bytes of a ring, after which it goes on at @base; 0: none */
+	uint64_t size;		/* bytes of a ring, which goes on at @base; 0: none */
 	uint64_t pos, end;	/* bytes */
 	unsigned int depth;	/* of indirect buffers */
 };
@@ -366,7 +368,7 @@ extern const size_t cp_hooks_count;
 enum refusal { SERVED, REFUSED_LINK, REFUSED_GATE, REFUSED_ENTRY, REFUSED_ACCESS };
 
 struct link {
-	pthread_rwlock_t drain;		/* read: an access is served; write: something waits */
+	pthread_rwlock_t drain;	/* read: an access is served; write: something waits */
 	struct tlb tlb;
 	_Atomic uint64_t root;
 	atomic_bool gate[IDS_MAX];

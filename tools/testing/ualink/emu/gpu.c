@@ -122,7 +122,7 @@ void gpu_init(struct gpu *gpu)
 	pthread_mutex_init(&gpu->management, NULL);
 	pthread_mutex_init(&gpu->stats.lock, NULL);
 	pthread_mutex_init(&gpu->unknown.lock, NULL);
-	pthread_rwlock_init(&gpu->dma.lock, NULL);
+	lock_init(&gpu->dma.lock);
 	pci_init(gpu);
 	hub_init(gpu, HUB_GC);
 	hub_init(gpu, HUB_MM);

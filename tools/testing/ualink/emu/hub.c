@@ -247,8 +247,9 @@ static bool hub_move(struct hub *hub, unsigned int vmid, uint64_t va, enum mem_k
 	bool done = true;
 
 	while (len) {
-		struct mem_op op = { .kind = kind, .buf = buf, .len = PAGE_SIZE - (va & PAGE_MASK) };
+		struct mem_op op = { .kind = kind, .buf = buf };
 
+		op.len = PAGE_SIZE - (va & PAGE_MASK);
 		if (op.len > len)
 			op.len = len;
 		done &= hub_op(hub, vmid, va, &op);
@@ -303,15 +304,10 @@ void hub_reset(struct hub *hub)
 void hub_init(struct gpu *gpu, enum hub_id id)
 {
 	struct hub *hub = &gpu->hub[id];
-	pthread_rwlockattr_t attr;
 
 	hub->gpu = gpu;
 	hub->regs = &hub_regs[id];
-	pthread_rwlockattr_init(&attr);
-	/* else engines that never rest could starve a flush */
-	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(&hub->drain, &attr);
-	pthread_rwlockattr_destroy(&attr);
+	lock_init(&hub->drain);
 	pthread_mutex_init(&hub->lock, NULL);
 	tlb_init(&hub->tlb);
 }

@@ -124,11 +124,6 @@ void link_reset(struct gpu *gpu)
 
 void link_init(struct gpu *gpu)
 {
-	pthread_rwlockattr_t attr;
-
-	pthread_rwlockattr_init(&attr);
-	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(&gpu->link.drain, &attr);
-	pthread_rwlockattr_destroy(&attr);
+	lock_init(&gpu->link.drain);
 	tlb_init(&gpu->link.tlb);
 }

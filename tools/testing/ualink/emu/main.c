@@ -150,7 +150,8 @@ static void check_ids(void)
 {
 	unsigned int i, j;
 
-	if (pod.vram_size & (pod.vram_size - 1) || (uint64_t)pod.ids << pod.segment_shift > 1ull << 48)
+	if (pod.vram_size & (pod.vram_size - 1) ||
+	    (uint64_t)pod.ids << pod.segment_shift > 1ull << 48)
 		bad_usage();
 	for (i = 0; i < pod.gpus; i++) {
 		if (pod.gpu[i].id >= pod.ids)

@@ -266,7 +266,8 @@ static void regs_constants(struct gpu *gpu)
 
 	reg_set(gpu, R_MP0_SMN_C2PMSG_33, 0x80000000);
 	reg_set(gpu, R_RCC_CONFIG_MEMSIZE, mib);
-	reg_set(gpu, R_NBIO_RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER, 0);	/* no virtual function */
+	/* no virtual function */
+	reg_set(gpu, R_NBIO_RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER, 0);
 	reg_set(gpu, R_IP_DISCOVERY_VERSION, 0);
 	reg_set(gpu, R_MP0_MP0_SMN_C2PMSG_81, 0);			/* no firmware runs yet */
 	reg_set(gpu, R_GC_MC_VM_FB_LOCATION_BASE, (uint32_t)(fb >> 24));

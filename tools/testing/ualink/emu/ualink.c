@@ -331,7 +331,9 @@ static uint32_t command(struct engine *engine, unsigned int opcode)
 
 static void commander_run(struct engine *engine)
 {
-	static const char * const names[] = { "?", "INVALIDATE", "GATE_OPEN", "GATE_CLOSE", "DRAIN" };
+	static const char * const names[] = {
+		"?", "INVALIDATE", "GATE_OPEN", "GATE_CLOSE", "DRAIN"
+	};
 	struct ualink *ualink = &engine->gpu->ualink;
 	uint32_t cmd = ualink->cmd, result;
 	unsigned int opcode = cmd & 0xff;

@@ -141,6 +141,40 @@ static void queue(void)
 	CHECK(vram64(d, DATA + 8192 + 4088) == 0x0505050505050505ull);
 }
 
+/* Another accelerator's memory, by another hub than that of the SDMA */
+static void queue_remote(void)
+{
+	const uint64_t far = 5 << 20, npa = 2ull << SEGMENT_SHIFT | far;
+	uint32_t indirect[] = {
+		TYPE3(PACKET3_WRITE_DATA, 4), 5 << 8, (uint32_t)VA + 64, (uint32_t)(VA >> 32), 7, 8,
+	};
+	struct irq irq;
+	unsigned int i;
+
+	kiq_start();
+	kcq_start();
+	CHECK(ual_enable(&dev[0], true) && ual_enable(&dev[1], true));
+	map_page(d, d->root, VA, npa | PTE_REMOTE);
+	map_page(&dev[1], dev[1].segment, far, DATA | PTE_RW);
+	memset(dev[1].c.vram + DATA, 0, 4096);
+	memcpy(d->c.vram + IB, indirect, sizeof(indirect));
+	for (i = 0; i < 2; i++) {
+		put(1, TYPE3(PACKET3_INDIRECT_BUFFER, 2));
+		put_addr(1, IB_VA);
+		put(1, sizeof(indirect) / 4 | VMID << 24);
+		put_fence(1, 2 + i);
+		ring(1);
+		CHECK(fence(2 + i));
+		CHECK(vram32(&dev[1], DATA + 68) == (i ? 8 : 0));
+		CHECK(command(&dev[1], CMD_GATE_OPEN, 1, 0) == 0);
+	}
+	CHECK(irq_wait(d, CLIENT_UTCL2, 0, &irq) && irq.node == 1 && irq.vmid_src == 0);
+	CHECK(irq.data[0] == VA >> 12 && irq.pasid == PASID);
+	CHECK(reg_read(&d->c, R_GC_VM_L2_PROTECTION_FAULT_STATUS) &
+	      M_GC_VM_L2_PROTECTION_FAULT_STATUS__MAPPING_ERROR);
+	CHECK(reg_read(&d->c, R_MMHUB_VM_L2_PROTECTION_FAULT_STATUS) == 0);
+}
+
 /* A queue that waits in vain is ended by UNMAP_QUEUES, and by a dequeue request. */
 static void hung_queue(void)
 {
@@ -176,5 +210,6 @@ static void hung_queue(void)
 }
 
 const struct test cp_tests[] = {
-	{ "kiq", kiq }, { "queue", queue }, { "hung_queue", hung_queue }, {}
+	{ "kiq", kiq }, { "queue", queue }, { "queue_remote", queue_remote },
+	{ "hung_queue", hung_queue }, {}
 };

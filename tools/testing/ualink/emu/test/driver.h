@@ -47,7 +47,8 @@ enum {
 enum { CMD_INVALIDATE = 1, CMD_GATE_OPEN, CMD_GATE_CLOSE, CMD_DRAIN };
 enum { SERVED, REFUSED, OUT, TAKEN, GIVEN, INVALIDATES, WALKS, UNFLUSHED, STALE };
 enum { IRQ_RX, IRQ_TX, IRQ_LINK, IRQ_REFUSED, IRQ_MANAGED };
-enum { CLIENT_SDMA = 0x08, CLIENT_VMC = 0x12, CLIENT_CP = 0x14, CLIENT_UALINK = 0x1a };
+enum { CLIENT_SDMA = 0x08, CLIENT_VMC = 0x12, CLIENT_CP = 0x14, CLIENT_UALINK = 0x1a,
+       CLIENT_UTCL2 = 0x1b };
 
 struct device {
 	struct client c;
@@ -90,7 +91,8 @@ void emit_addr(struct device *d, uint64_t addr);
 void emit_copy(struct device *d, uint64_t to, uint64_t from, uint32_t bytes);
 void emit_write(struct device *d, uint64_t to, uint32_t value);
 void emit_fill(struct device *d, uint64_t to, uint32_t value, uint32_t bytes);
-void emit_atomic(struct device *d, unsigned int op, uint64_t addr, uint64_t value, uint64_t compare);
+void emit_atomic(struct device *d, unsigned int op, uint64_t addr, uint64_t value,
+		 uint64_t compare);
 void job_start(struct device *d);
 bool job_done(struct device *d);
 bool job_run(struct device *d);

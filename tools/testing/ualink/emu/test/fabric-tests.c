@@ -110,7 +110,7 @@ static void delay(void)
 	for (i = 0; i < 2 * DEPTH; i++)
 		CHECK(message_get(b, 1, &value) && value == i);
 	CHECK(wait_us() - start >= 60000);
-	control("delay 5000");
+	control("delay 300");
 	message_send(a, 2, 1, 77);
 	CHECK(UNTIL(ring_pointer(a, 1, 2) == 2 * DEPTH + 1));
 	/* what is under way is lost with the link */
@@ -119,6 +119,8 @@ static void delay(void)
 	control("delay 0");
 	message_send(a, 2, 1, 78);
 	CHECK(message_get(b, 1, &value) && value == 78);
+	usleep(400000);
+	CHECK(!message_take(b, 1, &value));
 }
 
 static void mute(void)
@@ -208,7 +210,8 @@ static void management(void)
 	control("vpod 2 00112233445566778899aabbccddeeff");
 	device_reset(&b->c);
 	CHECK(ual_read(b, UAL_MEMBERS) == 4 && ual_read(b, UAL_VPOD) == 0x33221100);
-	CHECK(strstr(control("vpod 2 xyz"), "error: ") && strstr(control("vpod 5 none"), "error: "));
+	CHECK(strstr(control("vpod 2 xyz"), "error: "));
+	CHECK(strstr(control("vpod 5 none"), "error: "));
 }
 
 static void power(void)

@@ -216,19 +216,22 @@ static void flush_waits(void)
 
 static void atomics(void)
 {
-	unsigned int i;
+	unsigned int i, round;
 
 	open_up();
 	map_page(o, o->root, LOCAL, TARGET | PTE_RW);
-	for (i = 0; i < 500; i++) {
-		emit_atomic(r, TC_OP_ATOMIC_ADD_64, REMOTE, 1, 0);
-		emit_atomic(o, TC_OP_ATOMIC_ADD_64, LOCAL, 1, 0);
+	control("engine-delay 0");
+	for (round = 0; round < 8; round++) {
+		for (i = 0; i < 2000; i++) {
+			emit_atomic(r, TC_OP_ATOMIC_ADD_64, REMOTE, 1, 0);
+			emit_atomic(o, TC_OP_ATOMIC_ADD_64, LOCAL, 1, 0);
+		}
+		job_start(r);
+		job_start(o);
+		CHECK(UNTIL(job_done(r)) && UNTIL(job_done(o)));
 	}
-	job_start(r);
-	job_start(o);
-	CHECK(UNTIL(job_done(r)) && UNTIL(job_done(o)));
-	CHECK(vram64(o, TARGET) == 1000);
-	CHECK(ual_counter(o, SERVED) == 500);
+	CHECK(vram64(o, TARGET) == 32000);
+	CHECK(ual_counter(o, SERVED) == 16000);
 }
 
 static void cut_off(void)
@@ -249,6 +252,19 @@ static void cut_off(void)
 	emit_write(r, REMOTE, 4);
 	CHECK(job_run(r) && vram32(o, TARGET) != 4);
 	refused(REMOTE, true, 0);
+	/* and the root is gone */
+	device_setup(o);
+	map_both(PTE_RW);
+	ual_write64(o, UAL_RING_BASE, o->fb + RING_AREA);
+	ual_write(o, UAL_CNTL, 1);
+	CHECK(UNTIL(ual_read(o, UAL_STATUS) & 2));
+	emit_write(r, REMOTE, 4);
+	CHECK(job_run(r));
+	refused(REMOTE, true, 2);
+	CHECK(command(o, CMD_GATE_OPEN, 1, 0) == 0);
+	emit_write(r, REMOTE, 4);
+	CHECK(job_run(r));
+	refused(REMOTE, true, 3);
 	/* and gone */
 	control("crash 2");
 	emit_write(r, REMOTE, 4);
