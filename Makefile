@@ -3,17 +3,18 @@
 
 S := tools/testing/ualink
 # these may be given on make's command line
-export SOAK_SECONDS SEED CPUS INPUTS LONG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
+export SOAK_SECONDS SEED CPUS INPUTS LONG PLAIN DEBUG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
 
 .PHONY: help run check tree absorb refresh verify lint bisect kunit igt bench \
-	faults fuzz model kcsan coverage \
+	faults fuzz model kcsan coverage emu emu-run check-amdgpu \
 	igt-patches signoff clean distclean
 
 help:
 	@echo 'For a start:'
 	@echo '  make run        build a kernel with UALink, boot it (no root, no KVM), see it work'
 	@echo '                  PODS=n ACCELS=n: so many pods of so many accelerators (1, 2)'
-	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench fuzz model faults coverage"'
+	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench fuzz model emu faults coverage"'
+	@echo '  make emu-run    three VMs with the real amdgpu driver on emulated GPUs: shared, revoked, killed, back again'
 	@echo
 	@echo 'To read and change the code: edit drivers/, include/, Documentation/ here, then'
 	@echo '  make run, make kunit, make igt ...   use the edit at once'
@@ -35,6 +36,8 @@ help:
 	@echo '  make model      the protocol in Promela, all its states; LONG=1 for larger ones'
 	@echo '  make kcsan      data races: KUnit and the soak with KCSAN, in QEMU; SOAK_SECONDS=600 CPUS=4'
 	@echo '  make coverage   which branches of the core the tests take'
+	@echo '  make emu        the emulated GPU by itself'
+	@echo '  make check-amdgpu  amdgpu on emulated GPUs in QEMU: KUnit, IGT, a pod of VMs; LONG=1: all of IGT; PLAIN=1: no lockdep, no KASAN'
 	@echo '  make bisect     each patch builds and passes its KUnit'
 	@echo
 	@echo 'To send it upstream, for a human:'
@@ -52,6 +55,15 @@ run tree absorb refresh verify bisect lint kunit bench faults fuzz model kcsan c
 
 igt:
 	@$(S)/igt.sh $(TESTS)
+
+emu:
+	@$(S)/emu.sh
+
+emu-run:
+	@$(S)/emu-demo.sh
+
+check-amdgpu:
+	@$(S)/amdgpu.sh $(TESTS)
 
 igt-patches:
 	@$(S)/igt-patches.sh

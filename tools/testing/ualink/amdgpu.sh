@@ -7,6 +7,7 @@
 #   LONG=1   all IGT tests; else a selection that takes some minutes
 #   PLAIN=1  a kernel without lockdep and KASAN
 . "$(dirname "$0")/lib.sh"
+[ -n "${NO_DEPS:-}" ] || { "$here/deps.sh" emu && "$here/deps.sh" check; }
 . "$here/emu-vm.sh"
 . "$here/emu-pod.sh"
 

@@ -9,7 +9,7 @@
  *   fill NAME SEED		writes the pattern
  *   check NAME SEED		reads it, and ends the program if it is another one
  *   add NAME COUNT		atomic additions of 1 to the first word
- *   load NAME			the first word
+ *   zero NAME, load NAME	the first word
  *   gone NAME			asserts that nobody reaches it here any more
  *   death NAME			waits until the import is dead; gives the reason
  *   revoke NAME, free NAME
@@ -122,6 +122,13 @@ static void do_add(const char *name, const char *arg, char *answer)
 		igt_ualink_atomic_add(dev, find(name)->bo->va, 1);
 }
 
+static void do_zero(const char *name, const char *arg, char *answer)
+{
+	(void)arg;
+	(void)answer;
+	igt_ualink_store(dev, find(name)->bo->va, 0);
+}
+
 static void do_load(const char *name, const char *arg, char *answer)
 {
 	(void)arg;
@@ -195,7 +202,7 @@ static const struct {
 	void (*run)(const char *name, const char *arg, char *answer);
 } commands[] = {
 	{ "export", do_export }, { "import", do_import }, { "fill", do_fill },
-	{ "check", do_check }, { "add", do_add }, { "load", do_load }, { "gone", do_gone },
+	{ "check", do_check }, { "add", do_add }, { "zero", do_zero }, { "load", do_load }, { "gone", do_gone },
 	{ "death", do_death }, { "revoke", do_revoke }, { "free", do_free },
 	{ "traffic", do_traffic }, { "info", do_info },
 };
