@@ -114,6 +114,9 @@ static int amdgpu_alloc(struct igt_ualink *dev, uint64_t size, uint32_t flags,
 {
 	uint64_t domain = AMDGPU_GEM_DOMAIN_VRAM, create = AMDGPU_GEM_CREATE_VRAM_CLEARED;
 
+	/* it would be rounded up */
+	if (size % PAGE)
+		return -EINVAL;
 	if (flags & IGT_UALINK_BO_SYSTEM)
 		domain = AMDGPU_GEM_DOMAIN_GTT;
 	if (flags & IGT_UALINK_BO_VISIBLE)
