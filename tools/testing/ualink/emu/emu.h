@@ -419,7 +419,7 @@ enum { IRQ_RX, IRQ_TX, IRQ_LINK, IRQ_REFUSED, IRQ_MANAGED };
 
 /* ---- fabric.c ---- */
 
-enum rule_kind { RULE_DROP, RULE_DUP, RULE_REORDER, RULES };
+enum rule_kind { RULE_DROP, RULE_DUP, RULE_REORDER, RULE_CORRUPT, RULES };
 
 struct rule {
 	int type, from, to;	/* -1: any */
@@ -444,13 +444,13 @@ struct fabric {
 	struct rule rule[RULES];
 	uint64_t delay_us;
 	struct parcel *parcels;
-	uint64_t lost, dropped, repeated, reordered;
+	uint64_t lost, dropped, repeated, reordered, corrupted;
 };
 
 void fabric_init(struct pod *pod);
 void fabric_quit(struct pod *pod);
 bool fabric_reaches(struct gpu *from, struct gpu *to);
-void fabric_send(struct gpu *from, struct gpu *to, const void *msg);
+void fabric_send(struct gpu *from, struct gpu *to, uint8_t *msg);
 void fabric_forget(struct gpu *gpu);
 void fabric_tell(struct gpu *gpu, struct gpu *peer, bool up);
 void fabric_set_cut(struct gpu *a, struct gpu *b, bool cut);

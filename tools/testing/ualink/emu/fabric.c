@@ -122,7 +122,7 @@ static bool rule_hits(struct rule *rule, struct gpu *from, struct gpu *to, const
 }
 
 struct verdict {
-	bool drop, dup, behind;
+	bool drop, dup, behind, corrupt;
 	uint64_t delay_us;
 };
 
@@ -137,23 +137,27 @@ static struct verdict judge(struct gpu *from, struct gpu *to, const uint8_t *msg
 	if (!verdict.drop) {
 		verdict.dup = rule_hits(&fabric->rule[RULE_DUP], from, to, msg);
 		verdict.behind = rule_hits(&fabric->rule[RULE_REORDER], from, to, msg);
+		verdict.corrupt = rule_hits(&fabric->rule[RULE_CORRUPT], from, to, msg);
 		verdict.delay_us = fabric->delay_us;
 	}
 	fabric->dropped += verdict.drop;
 	fabric->repeated += verdict.dup;
 	fabric->reordered += verdict.behind;
+	fabric->corrupted += verdict.corrupt;
 	pthread_mutex_unlock(&fabric->lock);
 	return verdict;
 }
 
 /* Takes a message from an accelerator; it may get lost. */
-void fabric_send(struct gpu *from, struct gpu *to, const void *msg)
+void fabric_send(struct gpu *from, struct gpu *to, uint8_t *msg)
 {
 	struct verdict verdict = judge(from, to, msg);
 	unsigned int copies;
 
 	if (verdict.drop)
 		return;
+	if (verdict.corrupt)
+		msg[MSG_BYTES - 1] ^= 0xff;
 	for (copies = verdict.dup ? 2 : 1; copies; copies--) {
 		if (verdict.delay_us)
 			parcel_hold(from, to, msg, verdict.delay_us, false);

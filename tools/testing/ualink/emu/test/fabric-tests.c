@@ -92,6 +92,13 @@ static void dup_and_reorder(void)
 	message_send(a, 2, 1, 3);
 	CHECK(message_get(b, 1, &value) && value == 3);
 	CHECK(message_get(b, 1, &value) && value == 2);
+	control("corrupt 9 1");
+	message_send(a, 2, 9, 4);
+	if (CHECK(UNTIL(ring_pointer(b, 2, 1) != b->rx_rptr[1]))) {
+		CHECK(*message_last(b, 1) == (4 ^ 0xff));
+		*message_last(b, 1) = 4;
+		CHECK(message_get(b, 1, &value) && value == 4);
+	}
 	/* none comes to go behind */
 	control("reorder any 1");
 	message_send(a, 2, 1, 4);
