@@ -223,6 +223,8 @@ static void block_write(struct gpu *gpu, uint32_t reg, uint32_t value)
 		reg_set(gpu, reg, value);
 		gpu->link.root = reg_get64(gpu, R_UALINK + REG_NPA_ROOT_LO,
 					   R_UALINK + REG_NPA_ROOT_HI);
+		if (gpu->link.root & PAGE_MASK & ~PTE_VALID)
+			count(&gpu->unknown, "UALink: NPA_ROOT is not aligned");
 		break;
 	case REG_RING_BASE_LO:
 	case REG_RING_BASE_HI:
