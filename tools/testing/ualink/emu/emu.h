@@ -399,7 +399,7 @@ struct ualink {
 	uint32_t rx_wptr[IDS_MAX];
 	uint32_t tx_rptr[IDS_MAX];	/* of the sender */
 	atomic_bool tx_due[IDS_MAX];	/* doorbells */
-	_Atomic uint32_t inflight[IDS_MAX];	/* messages from an id that the fabric holds */
+	_Atomic uint32_t in_flight[IDS_MAX];	/* messages from an id that the fabric holds */
 	_Atomic uint64_t taken, given;
 };
 

@@ -45,7 +45,7 @@ static void parcel_deliver(struct pod *pod, struct parcel *parcel)
 	struct gpu *to = pod_by_id(pod, parcel->to), *from = pod_by_id(pod, parcel->from);
 
 	if (to) {
-		to->ualink.inflight[parcel->from]--;
+		to->ualink.in_flight[parcel->from]--;
 		deliver(to, parcel->from, parcel->msg);
 	}
 	/* when it got lost there is room for another one */
@@ -74,7 +74,7 @@ static void parcel_hold(struct gpu *from, struct gpu *to, const void *msg, uint6
 		.from = from->id, .to = to->id, .due = clock_us() + us, .behind = behind,
 	};
 	memcpy(parcel->msg, msg, MSG_BYTES);
-	to->ualink.inflight[from->id]++;
+	to->ualink.in_flight[from->id]++;
 	pthread_mutex_lock(&fabric->lock);
 	for (place = &fabric->parcels; *place; place = &(*place)->next)
 		;
@@ -231,7 +231,7 @@ static void fabric_drop(struct gpu *a, struct gpu *b)
 			continue;
 		}
 		parcel_take(place);
-		pod_by_id(pod, parcel->to)->ualink.inflight[parcel->from]--;
+		pod_by_id(pod, parcel->to)->ualink.in_flight[parcel->from]--;
 		pod->fabric.lost++;
 		free(parcel);
 	}

@@ -72,7 +72,7 @@ bool msg_room(struct gpu *gpu, uint32_t from)
 	pthread_mutex_lock(&gpu->ualink.rx_lock);
 	/* who does not listen loses what is sent to him */
 	room = !gpu->ualink.enabled || gpu->ualink.error ||
-	       rx_room(gpu, from) > gpu->ualink.inflight[from];
+	       rx_room(gpu, from) > gpu->ualink.in_flight[from];
 	pthread_mutex_unlock(&gpu->ualink.rx_lock);
 	return room;
 }
