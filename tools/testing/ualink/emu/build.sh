@@ -29,6 +29,7 @@ compile() {
 	shift
 	mkdir -p "$dir"
 	rm -f "$dir"/*.o
+	# shellcheck disable=SC2016
 	for source in "$@"; do
 		printf '%s\0' "$source"
 	done | xargs -0 -P "$(nproc)" -I{} sh -c \

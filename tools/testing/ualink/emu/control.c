@@ -129,7 +129,7 @@ static const char *set_rule(struct command *c, enum rule_kind kind)
 			break;
 	}
 	if (i != c->words)
-		return "usage: drop|dup|reorder [TYPE|any [N]] [from A] [to B]";
+		return "usage: drop|dup|reorder|corrupt [TYPE|any [N]] [from A] [to B]";
 	pthread_mutex_lock(&c->pod->fabric.lock);
 	c->pod->fabric.rule[kind] = rule;
 	pthread_mutex_unlock(&c->pod->fabric.lock);
@@ -151,6 +151,11 @@ static const char *do_reorder(struct command *c)
 	return set_rule(c, RULE_REORDER);
 }
 
+static const char *do_corrupt(struct command *c)
+{
+	return set_rule(c, RULE_CORRUPT);
+}
+
 static const char *do_delay(struct command *c)
 {
 	uint64_t ms;
@@ -168,9 +173,11 @@ static const char *do_fabric(struct command *c)
 	struct fabric *fabric = &c->pod->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
-	print(c->answer, ANSWER_MAX, "dropped %llu repeated %llu reordered %llu lost %llu\n",
+	print(c->answer, ANSWER_MAX, "dropped %llu repeated %llu reordered %llu "
+	      "corrupted %llu lost %llu\n",
 	      (unsigned long long)fabric->dropped, (unsigned long long)fabric->repeated,
-	      (unsigned long long)fabric->reordered, (unsigned long long)fabric->lost);
+	      (unsigned long long)fabric->reordered, (unsigned long long)fabric->corrupted,
+	      (unsigned long long)fabric->lost);
 	pthread_mutex_unlock(&fabric->lock);
 	return NULL;
 }
@@ -327,6 +334,7 @@ static const struct {
 	const char *(*run)(struct command *command);
 } commands[] = {
 	{ "access-delay", "US: accesses to others take so long", do_access_delay },
+	{ "corrupt", "like drop: their last byte is inverted", do_corrupt },
 	{ "crash", "A: it leaves the fabric and loses all, until it is reset", do_crash },
 	{ "cut", "A B: cuts their link", do_cut },
 	{ "delay", "MS: each message takes so long", do_delay },

@@ -399,7 +399,7 @@ struct ualink {
 	uint32_t rx_wptr[IDS_MAX];
 	uint32_t tx_rptr[IDS_MAX];	/* of the sender */
 	atomic_bool tx_due[IDS_MAX];	/* doorbells */
-	_Atomic uint32_t inflight[IDS_MAX];	/* messages from an id that the fabric holds */
+	_Atomic uint32_t in_flight[IDS_MAX];	/* messages from an id that the fabric holds */
 	_Atomic uint64_t taken, given;
 };
 
@@ -419,7 +419,7 @@ enum { IRQ_RX, IRQ_TX, IRQ_LINK, IRQ_REFUSED, IRQ_MANAGED };
 
 /* ---- fabric.c ---- */
 
-enum rule_kind { RULE_DROP, RULE_DUP, RULE_REORDER, RULES };
+enum rule_kind { RULE_DROP, RULE_DUP, RULE_REORDER, RULE_CORRUPT, RULES };
 
 struct rule {
 	int type, from, to;	/* -1: any */
@@ -444,13 +444,13 @@ struct fabric {
 	struct rule rule[RULES];
 	uint64_t delay_us;
 	struct parcel *parcels;
-	uint64_t lost, dropped, repeated, reordered;
+	uint64_t lost, dropped, repeated, reordered, corrupted;
 };
 
 void fabric_init(struct pod *pod);
 void fabric_quit(struct pod *pod);
 bool fabric_reaches(struct gpu *from, struct gpu *to);
-void fabric_send(struct gpu *from, struct gpu *to, const void *msg);
+void fabric_send(struct gpu *from, struct gpu *to, uint8_t *msg);
 void fabric_forget(struct gpu *gpu);
 void fabric_tell(struct gpu *gpu, struct gpu *peer, bool up);
 void fabric_set_cut(struct gpu *a, struct gpu *b, bool cut);

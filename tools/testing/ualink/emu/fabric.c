@@ -45,7 +45,7 @@ static void parcel_deliver(struct pod *pod, struct parcel *parcel)
 	struct gpu *to = pod_by_id(pod, parcel->to), *from = pod_by_id(pod, parcel->from);
 
 	if (to) {
-		to->ualink.inflight[parcel->from]--;
+		to->ualink.in_flight[parcel->from]--;
 		deliver(to, parcel->from, parcel->msg);
 	}
 	/* when it got lost there is room for another one */
@@ -74,7 +74,7 @@ static void parcel_hold(struct gpu *from, struct gpu *to, const void *msg, uint6
 		.from = from->id, .to = to->id, .due = clock_us() + us, .behind = behind,
 	};
 	memcpy(parcel->msg, msg, MSG_BYTES);
-	to->ualink.inflight[from->id]++;
+	to->ualink.in_flight[from->id]++;
 	pthread_mutex_lock(&fabric->lock);
 	for (place = &fabric->parcels; *place; place = &(*place)->next)
 		;
@@ -122,7 +122,7 @@ static bool rule_hits(struct rule *rule, struct gpu *from, struct gpu *to, const
 }
 
 struct verdict {
-	bool drop, dup, behind;
+	bool drop, dup, behind, corrupt;
 	uint64_t delay_us;
 };
 
@@ -137,23 +137,27 @@ static struct verdict judge(struct gpu *from, struct gpu *to, const uint8_t *msg
 	if (!verdict.drop) {
 		verdict.dup = rule_hits(&fabric->rule[RULE_DUP], from, to, msg);
 		verdict.behind = rule_hits(&fabric->rule[RULE_REORDER], from, to, msg);
+		verdict.corrupt = rule_hits(&fabric->rule[RULE_CORRUPT], from, to, msg);
 		verdict.delay_us = fabric->delay_us;
 	}
 	fabric->dropped += verdict.drop;
 	fabric->repeated += verdict.dup;
 	fabric->reordered += verdict.behind;
+	fabric->corrupted += verdict.corrupt;
 	pthread_mutex_unlock(&fabric->lock);
 	return verdict;
 }
 
 /* Takes a message from an accelerator; it may get lost. */
-void fabric_send(struct gpu *from, struct gpu *to, const void *msg)
+void fabric_send(struct gpu *from, struct gpu *to, uint8_t *msg)
 {
 	struct verdict verdict = judge(from, to, msg);
 	unsigned int copies;
 
 	if (verdict.drop)
 		return;
+	if (verdict.corrupt)
+		msg[MSG_BYTES - 1] ^= 0xff;
 	for (copies = verdict.dup ? 2 : 1; copies; copies--) {
 		if (verdict.delay_us)
 			parcel_hold(from, to, msg, verdict.delay_us, false);
@@ -227,7 +231,7 @@ static void fabric_drop(struct gpu *a, struct gpu *b)
 			continue;
 		}
 		parcel_take(place);
-		pod_by_id(pod, parcel->to)->ualink.inflight[parcel->from]--;
+		pod_by_id(pod, parcel->to)->ualink.in_flight[parcel->from]--;
 		pod->fabric.lost++;
 		free(parcel);
 	}

@@ -9,14 +9,12 @@
 #include <time.h>
 
 #include "emu.h"
+#include "ivsrcid/vmc/irqsrcs_vmc_1_0.h"
 #include "regs_gen.h"
+#include "soc15_ih_clientid.h"
 
 #define FAULTS_IN_BURST	16
 #define FAULT_BURST_US	10000
-
-/* Client ids of soc15_ih_clientid.h, which is no header for user space */
-#define CLIENT_VMC	0x12
-#define CLIENT_UTCL2	0x1b
 
 #define HUB(hub) \
 	.fb_base = R_##hub##_MC_VM_FB_LOCATION_BASE, \
@@ -39,11 +37,11 @@
 static const struct hub_regs hub_regs[HUBS] = {
 	[HUB_GC] = {
 		.name = "gfxhub", HUB(GC), .pasid_lut = R_OSSSYS_IH_VMID_0_LUT,
-		.client = CLIENT_UTCL2, .node = 1, .vmid_src = 0,
+		.client = SOC15_IH_CLIENTID_UTCL2, .node = 1, .vmid_src = 0,
 	},
 	[HUB_MM] = {
 		.name = "mmhub", HUB(MMHUB), .pasid_lut = R_OSSSYS_IH_VMID_0_LUT_MM,
-		.client = CLIENT_VMC, .node = 0, .vmid_src = 1,
+		.client = SOC15_IH_CLIENTID_VMC, .node = 0, .vmid_src = 1,
 	},
 };
 
@@ -175,7 +173,8 @@ static void hub_fault(struct hub *hub, unsigned int vmid, uint64_t va, enum faul
 		[FAULT_REMOTE] = "remote",
 	};
 	struct irq irq = {
-		.client = hub->regs->client, .node = hub->regs->node, .vmid = (uint8_t)vmid,
+		.client = hub->regs->client, .source = VMC_1_0__SRCID__VM_FAULT,
+		.node = hub->regs->node, .vmid = (uint8_t)vmid,
 		.vmid_src = hub->regs->vmid_src,
 		.pasid = (uint16_t)reg_get(hub->gpu, hub->regs->pasid_lut + vmid),
 		.data = { (uint32_t)(va >> PAGE_SHIFT),

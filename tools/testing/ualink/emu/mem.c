@@ -257,9 +257,11 @@ bool dma_map_add(struct gpu *gpu, uint64_t addr, uint64_t size, int fd, uint64_t
 			 (off_t)offset);
 	bool room;
 
-	/* ROM cannot be mapped for writing, and nobody writes to it */
-	if (mem == MAP_FAILED)
+	/* a ROM's file may not be writable, and nobody writes to it */
+	if (mem == MAP_FAILED) {
+		logmsg(gpu, "cannot map 0x%llx", (unsigned long long)addr);
 		return true;
+	}
 	pthread_rwlock_wrlock(&dma->lock);
 	room = dma->count < DMA_MAPS;
 	if (room)

@@ -52,11 +52,16 @@ static bool pointer_write(struct gpu *gpu, unsigned int array, uint32_t id, uint
 /* How many more messages the ring from an accelerator takes. Called with the lock held. */
 static uint32_t rx_room(struct gpu *gpu, uint32_t from)
 {
-	uint32_t rptr;
+	uint32_t rptr, used;
 
 	if (!gpu->ualink.enabled || gpu->ualink.error || !pointer_read(gpu, RX_RPTR, from, &rptr))
 		return 0;
-	return depth(gpu) - (gpu->ualink.rx_wptr[from] - rptr);
+	used = gpu->ualink.rx_wptr[from] - rptr;
+	if (used > depth(gpu)) {
+		count(&gpu->unknown, "UALink: rx_rptr beyond rx_wptr");
+		return 0;
+	}
+	return depth(gpu) - used;
 }
 
 /* Whether the ring takes one more message, besides those that the fabric holds for it */
@@ -67,7 +72,7 @@ bool msg_room(struct gpu *gpu, uint32_t from)
 	pthread_mutex_lock(&gpu->ualink.rx_lock);
 	/* who does not listen loses what is sent to him */
 	room = !gpu->ualink.enabled || gpu->ualink.error ||
-	       rx_room(gpu, from) > gpu->ualink.inflight[from];
+	       rx_room(gpu, from) > gpu->ualink.in_flight[from];
 	pthread_mutex_unlock(&gpu->ualink.rx_lock);
 	return room;
 }
@@ -122,7 +127,7 @@ static void send_ring(struct engine *engine, uint32_t to)
 		if (!pointer_read(gpu, TX_WPTR, to, &wptr) || wptr == *rptr)
 			return;
 		if (wptr - *rptr > depth(gpu)) {
-			count(&gpu->unknown, "UALink: write pointer beyond the ring");
+			count(&gpu->unknown, "UALink: tx_wptr beyond the ring");
 			return;
 		}
 		if (!send_one(gpu, to, *rptr) || !pointer_write(gpu, TX_RPTR, to, *rptr + 1))
@@ -141,7 +146,8 @@ static void msg_start(struct gpu *gpu)
 	uint32_t id;
 
 	pthread_mutex_lock(&ualink->rx_lock);
-	ualink->error = false;
+	/* no such address is in the area */
+	ualink->error = ualink->ring_base & PAGE_MASK;
 	for (id = 0; id < gpu->pod->ids; id++)
 		if (!pointer_read(gpu, TX_RPTR, id, &ualink->tx_rptr[id]) ||
 		    !pointer_read(gpu, RX_WPTR, id, &ualink->rx_wptr[id]))
@@ -180,8 +186,10 @@ void msg_sender_run(struct engine *engine)
 /* The ring to an accelerator is worth a look. */
 void msg_poke(struct gpu *gpu, uint32_t id)
 {
-	if (id >= gpu->pod->ids)
+	if (id >= gpu->pod->ids) {
+		count(&gpu->unknown, "UALink: a doorbell for no id");
 		return;
+	}
 	gpu->ualink.tx_due[id] = true;
 	engine_kick(&gpu->ualink.sender);
 }

@@ -8,27 +8,19 @@
  * - bus mastering off while memory space stays on: that is all that the driver does for a mode 1
  *   reset when neither PSP nor SMU are there, and so the mode 1 reset here: VRAM is lost.
  */
+#include <linux/pci_regs.h>
 #include <string.h>
 
 #include "emu.h"
 
 #define VENDOR		0x1002
 #define DEVICE		0x75a0
-#define CLASS		0x12	/* processing accelerator */
-#define COMMAND		0x04
-#define CMD_MEMORY	0x02
-#define CMD_MASTER	0x04
-#define BAR0		0x10
-#define BAR2		0x18
-#define BAR5		0x24
 #define CAP_PM		0x50
-#define PM_CSR		(CAP_PM + 4)
 #define CAP_EXP		0x64
-#define EXP_DEVCAP	(CAP_EXP + 4)
-#define EXP_DEVCTL	(CAP_EXP + 8)
-#define DEVCAP_FLR	(1u << 28)
-#define DEVCTL_FLR	0x80	/* in its second byte */
 #define CAP_MSI		0xa0
+#define PM_CSR		(CAP_PM + PCI_PM_CTRL)
+#define BAR_FLAGS	(PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH)
+#define EXP_DEVCTL	(CAP_EXP + PCI_EXP_DEVCTL)
 
 static void put(struct gpu *gpu, unsigned int offset, uint32_t value, unsigned int bytes)
 {
@@ -37,26 +29,26 @@ static void put(struct gpu *gpu, unsigned int offset, uint32_t value, unsigned i
 
 static void pci_capabilities(struct gpu *gpu)
 {
-	put(gpu, 0x34, CAP_PM, 1);
-	put(gpu, CAP_PM, 0x0003 << 16 | CAP_EXP << 8 | 0x01, 4);
-	put(gpu, PM_CSR, 0, 4);					/* D3hot resets */
-	put(gpu, CAP_EXP, 0x0002 << 16 | CAP_MSI << 8 | 0x10, 4);	/* endpoint */
-	put(gpu, EXP_DEVCAP, DEVCAP_FLR | 0x8000, 4);
-	put(gpu, CAP_EXP + 12, 0x103, 4);			/* link: x16, 8 GT/s */
-	put(gpu, CAP_EXP + 18, 0x103, 2);
-	put(gpu, CAP_MSI, 0x0080 << 16 | 0x05, 4);		/* 64 bit, one vector */
+	put(gpu, PCI_CAPABILITY_LIST, CAP_PM, 1);
+	put(gpu, CAP_PM, 3 << 16 | CAP_EXP << 8 | PCI_CAP_ID_PM, 4);
+	put(gpu, PM_CSR, 0, 4);			/* to leave D3hot resets */
+	put(gpu, CAP_EXP, 2 << 16 | CAP_MSI << 8 | PCI_CAP_ID_EXP, 4);	/* endpoint */
+	put(gpu, CAP_EXP + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER, 4);
+	put(gpu, CAP_EXP + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_SLS_8_0GB | 16 << 4, 4);
+	put(gpu, CAP_EXP + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_CLS_8_0GB | 16 << 4, 2);
+	put(gpu, CAP_MSI, PCI_MSI_FLAGS_64BIT << 16 | PCI_CAP_ID_MSI, 4);	/* one vector */
 }
 
 void pci_init(struct gpu *gpu)
 {
 	memset(gpu->pci.config, 0, sizeof(gpu->pci.config));
-	put(gpu, 0x00, (uint32_t)DEVICE << 16 | VENDOR, 4);
-	put(gpu, 0x06, 0x10, 2);				/* has capabilities */
-	put(gpu, 0x08, (uint32_t)CLASS << 24 | 1, 4);
-	put(gpu, BAR0, 0xc, 4);					/* 64 bit, prefetchable */
-	put(gpu, BAR2, 0xc, 4);
-	put(gpu, 0x2c, (uint32_t)DEVICE << 16 | VENDOR, 4);
-	put(gpu, 0x3d, 1, 1);
+	put(gpu, PCI_VENDOR_ID, (uint32_t)DEVICE << 16 | VENDOR, 4);
+	put(gpu, PCI_STATUS, PCI_STATUS_CAP_LIST, 2);
+	put(gpu, PCI_CLASS_REVISION, 0x12u << 24 | 1, 4);	/* processing accelerator */
+	put(gpu, PCI_BASE_ADDRESS_0, BAR_FLAGS, 4);
+	put(gpu, PCI_BASE_ADDRESS_2, BAR_FLAGS, 4);
+	put(gpu, PCI_SUBSYSTEM_VENDOR_ID, (uint32_t)DEVICE << 16 | VENDOR, 4);
+	put(gpu, PCI_INTERRUPT_PIN, 1, 1);
 	pci_capabilities(gpu);
 	gpu->pci.bar0_size = gpu->pod->vram_size;
 	gpu->pci.bar0 = 0;
@@ -69,10 +61,12 @@ static bool writable(uint32_t offset)
 	static const struct {
 		uint32_t first, end;
 	} ranges[] = {
-		{ COMMAND, COMMAND + 2 }, { 0x0c, 0x0d }, { BAR0, 0x28 }, { 0x3c, 0x3d },
+		{ PCI_COMMAND, PCI_COMMAND + 2 }, { PCI_CACHE_LINE_SIZE, PCI_CACHE_LINE_SIZE + 1 },
+		{ PCI_BASE_ADDRESS_0, PCI_CARDBUS_CIS }, { PCI_INTERRUPT_LINE, PCI_INTERRUPT_PIN },
 		{ PM_CSR, PM_CSR + 2 }, { EXP_DEVCTL, EXP_DEVCTL + 2 },
-		{ CAP_EXP + 16, CAP_EXP + 18 }, { CAP_EXP + 0x28, CAP_EXP + 0x2a },
-		{ CAP_MSI + 2, CAP_MSI + 20 },
+		{ CAP_EXP + PCI_EXP_LNKCTL, CAP_EXP + PCI_EXP_LNKCTL + 2 },
+		{ CAP_EXP + PCI_EXP_DEVCTL2, CAP_EXP + PCI_EXP_DEVCTL2 + 2 },
+		{ CAP_MSI + PCI_MSI_FLAGS, CAP_MSI + PCI_MSI_MASK_64 + 4 },
 	};
 	size_t i;
 
@@ -94,24 +88,27 @@ static void pci_update(struct gpu *gpu)
 {
 	uint64_t bar0;
 
-	memcpy(&bar0, gpu->pci.config + BAR0, sizeof(bar0));
+	memcpy(&bar0, gpu->pci.config + PCI_BASE_ADDRESS_0, sizeof(bar0));
 	bar0 &= ~(gpu->pci.bar0_size - 1);
-	gpu->pci.bar0 = gpu->pci.config[COMMAND] & CMD_MEMORY ? bar0 : 0;
-	gpu->pci.master = gpu->pci.config[COMMAND] & CMD_MASTER;
+	gpu->pci.bar0 = gpu->pci.config[PCI_COMMAND] & PCI_COMMAND_MEMORY ? bar0 : 0;
+	gpu->pci.master = gpu->pci.config[PCI_COMMAND] & PCI_COMMAND_MASTER;
 }
 
 static void pci_effects(struct gpu *gpu, const uint8_t *old)
 {
-	uint8_t *config = gpu->pci.config, command = config[COMMAND];
+	uint8_t *config = gpu->pci.config, was = old[PCI_COMMAND], is = config[PCI_COMMAND];
+	uint8_t flr = PCI_EXP_DEVCTL_BCR_FLR >> 8;
 
-	if (config[EXP_DEVCTL + 1] & DEVCTL_FLR) {
-		config[EXP_DEVCTL + 1] &= (uint8_t)~DEVCTL_FLR;
+	if (config[EXP_DEVCTL + 1] & flr) {
+		config[EXP_DEVCTL + 1] &= (uint8_t)~flr;
 		logmsg(gpu, "function level reset");
 		gpu_reset(gpu, RESET_KEEP);
-	} else if ((old[PM_CSR] & 3) == 3 && !(config[PM_CSR] & 3)) {
+	} else if ((old[PM_CSR] & PCI_PM_CTRL_STATE_MASK) == 3 &&
+		   !(config[PM_CSR] & PCI_PM_CTRL_STATE_MASK)) {
 		logmsg(gpu, "reset from D3hot");
 		gpu_reset(gpu, RESET_KEEP);
-	} else if (old[COMMAND] & CMD_MASTER && !(command & CMD_MASTER) && command & CMD_MEMORY) {
+	} else if (was & PCI_COMMAND_MASTER && !(is & PCI_COMMAND_MASTER) &&
+		   is & PCI_COMMAND_MEMORY) {
 		logmsg(gpu, "bus mastering off: mode 1 reset");
 		gpu_reset(gpu, RESET_LOSE);
 	}

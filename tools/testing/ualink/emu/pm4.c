@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "emu.h"
+#include "ivsrcid/gfx/irqsrcs_gfx_9_0.h"
 #include "regs_gen.h"
+#include "soc15_ih_clientid.h"
 #include "soc15d.h"
 
 #define DEPTH_MAX	4	/* of indirect buffers */
-#define CLIENT_GRBM_CP	0x14
-#define SOURCE_EOP	181
 
 struct packet {
 	struct cursor *c;
@@ -207,7 +207,8 @@ static void do_release_mem(struct packet *p)
 {
 	unsigned int data = (p->body[1] >> 29) & 7, interrupt = (p->body[1] >> 24) & 7;
 	struct irq irq = {
-		.client = CLIENT_GRBM_CP, .source = SOURCE_EOP, .node = 1,
+		.client = SOC15_IH_CLIENTID_GRBM_CP, .source = GFX_9_0__SRCID__CP_EOP_INTERRUPT,
+		.node = 1,
 		.ring = (uint8_t)(p->queue->pipe | p->queue->me << 2 | p->queue->queue << 4),
 		.vmid = (uint8_t)p->c->vmid,
 	};

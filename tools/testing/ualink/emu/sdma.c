@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "emu.h"
+#include "ivsrcid/sdma0/irqsrcs_sdma0_4_0.h"
+#include "soc15_ih_clientid.h"
 #include "vega10_enum.h"
 #include "vega10_sdma_pkt_open.h"
 
@@ -124,7 +126,10 @@ static bool do_fence(struct cursor *c, uint32_t header)
 
 static bool do_trap(struct cursor *c, uint32_t header)
 {
-	struct irq irq = { .client = 0x08, .source = 224, .vmid = (uint8_t)c->vmid, .vmid_src = 1 };
+	struct irq irq = {
+		.client = SOC15_IH_CLIENTID_SDMA0, .source = SDMA0_4_0__SRCID__SDMA_TRAP,
+		.vmid = (uint8_t)c->vmid, .vmid_src = 1,
+	};
 	uint32_t context;
 
 	(void)header;

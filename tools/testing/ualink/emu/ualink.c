@@ -10,7 +10,7 @@
 
 #define BLOCK_ID	0x4b4c4155
 #define BLOCK_VERSION	(1u << 16)
-#define CLIENT_UALINK	0x1a
+#define CLIENT_UALINK	0x1a	/* SOC15_IH_CLIENTID_RESERVED of the kernel's header */
 
 enum {
 	REG_ID = 0x00, REG_VERSION, REG_CAPS, REG_STATUS, REG_CNTL, REG_ACCEL_ID, REG_GENERATION,
@@ -223,6 +223,8 @@ static void block_write(struct gpu *gpu, uint32_t reg, uint32_t value)
 		reg_set(gpu, reg, value);
 		gpu->link.root = reg_get64(gpu, R_UALINK + REG_NPA_ROOT_LO,
 					   R_UALINK + REG_NPA_ROOT_HI);
+		if (gpu->link.root & PAGE_MASK & ~PTE_VALID)
+			count(&gpu->unknown, "UALink: NPA_ROOT is not aligned");
 		break;
 	case REG_RING_BASE_LO:
 	case REG_RING_BASE_HI:

@@ -4,6 +4,7 @@
  * away takes the power with it; the next one is welcome.
  */
 #include <errno.h>
+#include <linux/vfio.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,8 @@ enum {
 	GET_IRQ_INFO, SET_IRQS, REGION_READ, REGION_WRITE, DEVICE_RESET = 13,
 };
 
-enum { REGION_BAR0 = 0, REGION_BAR2 = 2, REGION_BAR5 = 5, REGION_CONFIG = 7, REGIONS = 9 };
-enum { REGION_R = 1, REGION_W = 2, REGION_MMAP = 4 };
-enum { IRQ_MSI = 1, IRQS = 5 };
 enum { FLAG_REPLY = 1, FLAG_NO_REPLY = 0x10, FLAG_ERROR = 0x20 };
-enum { IRQ_DATA_EVENTFD = 4 };
+enum { DMA_WRITE = 2, UNMAP_ALL = 2 };
 
 struct header {
 	uint16_t id;
@@ -181,13 +179,13 @@ static void mmio_write(struct gpu *gpu, const struct region_access *a)
 static uint64_t region_size(struct gpu *gpu, uint32_t region)
 {
 	switch (region) {
-	case REGION_BAR0:
+	case VFIO_PCI_BAR0_REGION_INDEX:
 		return gpu->pod->vram_size;
-	case REGION_BAR2:
+	case VFIO_PCI_BAR2_REGION_INDEX:
 		return DOORBELL_BYTES;
-	case REGION_BAR5:
+	case VFIO_PCI_BAR5_REGION_INDEX:
 		return MMIO_BYTES;
-	case REGION_CONFIG:
+	case VFIO_PCI_CONFIG_REGION_INDEX:
 		return sizeof(gpu->pci.config);
 	default:
 		return 0;
@@ -213,11 +211,11 @@ static bool region_read(struct gpu *gpu, struct message *m)
 	if (!access_valid(gpu, m, false))
 		return answer_error(gpu, m, EINVAL);
 	memset(a->data, 0, a->count);
-	if (a->region == REGION_CONFIG)
+	if (a->region == VFIO_PCI_CONFIG_REGION_INDEX)
 		pci_read(gpu, (uint32_t)a->offset, a->data, a->count);
-	else if (a->region == REGION_BAR5)
+	else if (a->region == VFIO_PCI_BAR5_REGION_INDEX)
 		mmio_read(gpu, a);
-	else if (a->region == REGION_BAR0)
+	else if (a->region == VFIO_PCI_BAR0_REGION_INDEX)
 		vram_read(gpu, a->offset, a->data, a->count);
 	return answer(gpu, m, a, sizeof(*a) + a->count, -1);
 }
@@ -229,13 +227,13 @@ static bool region_write(struct gpu *gpu, struct message *m)
 
 	if (!access_valid(gpu, m, true))
 		return answer_error(gpu, m, EINVAL);
-	if (a->region == REGION_CONFIG) {
+	if (a->region == VFIO_PCI_CONFIG_REGION_INDEX) {
 		pci_write(gpu, (uint32_t)a->offset, a->data, a->count);
-	} else if (a->region == REGION_BAR5) {
+	} else if (a->region == VFIO_PCI_BAR5_REGION_INDEX) {
 		mmio_write(gpu, a);
-	} else if (a->region == REGION_BAR0) {
+	} else if (a->region == VFIO_PCI_BAR0_REGION_INDEX) {
 		vram_write(gpu, a->offset, a->data, a->count);
-	} else if (a->region == REGION_BAR2) {
+	} else if (a->region == VFIO_PCI_BAR2_REGION_INDEX) {
 		memcpy(&value, a->data, a->count < 8 ? a->count : 8);
 		gpu_doorbell(gpu, a->offset, value);
 	}
@@ -270,7 +268,7 @@ static bool do_dma_map(struct gpu *gpu, struct message *m)
 	if (m->size < sizeof(*map))
 		return answer_error(gpu, m, EINVAL);
 	if (m->fds && !dma_map_add(gpu, map->addr, map->size, m->fd[0], map->offset,
-				   map->flags & 2))
+				   map->flags & DMA_WRITE))
 		return answer_error(gpu, m, ENOSPC);
 	return answer(gpu, m, NULL, 0, -1);
 }
@@ -285,14 +283,16 @@ static bool do_dma_unmap(struct gpu *gpu, struct message *m)
 	if (m->size < sizeof(unmap))
 		return answer_error(gpu, m, EINVAL);
 	memcpy(&unmap, m->data, sizeof(unmap));
-	dma_map_remove(gpu, unmap.addr, unmap.size, unmap.flags & 2);
+	dma_map_remove(gpu, unmap.addr, unmap.size, unmap.flags & UNMAP_ALL);
 	return answer(gpu, m, &unmap, sizeof(unmap), -1);
 }
 
 static bool device_info(struct gpu *gpu, struct message *m)
 {
-	/* flags: can be reset, is PCI */
-	uint32_t info[4] = { sizeof(info), 3, REGIONS, IRQS };
+	uint32_t info[4] = {
+		sizeof(info), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI,
+		VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS,
+	};
 
 	return answer(gpu, m, info, sizeof(info), -1);
 }
@@ -309,11 +309,11 @@ static bool region_info(struct gpu *gpu, struct message *m)
 	memcpy(&info, m->data, 12);
 	info.argsz = sizeof(info);
 	info.size = region_size(gpu, info.index);
-	info.flags = info.size ? REGION_R | REGION_W : 0;
-	if (info.index == REGION_BAR0)
-		info.flags |= REGION_MMAP;
+	info.flags = info.size ? VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE : 0;
+	if (info.index == VFIO_PCI_BAR0_REGION_INDEX)
+		info.flags |= VFIO_REGION_INFO_FLAG_MMAP;
 	return answer(gpu, m, &info, sizeof(info),
-		      info.index == REGION_BAR0 ? gpu->vram_fd : -1);
+		      info.index == VFIO_PCI_BAR0_REGION_INDEX ? gpu->vram_fd : -1);
 }
 
 static bool irq_info(struct gpu *gpu, struct message *m)
@@ -324,7 +324,8 @@ static bool irq_info(struct gpu *gpu, struct message *m)
 		return answer_error(gpu, m, EINVAL);
 	memcpy(info, m->data, sizeof(info));
 	info[0] = sizeof(info);
-	info[1] = info[3] = info[2] <= IRQ_MSI;	/* INTx, which is never raised, and MSI */
+	/* INTx, which is never raised, and MSI */
+	info[1] = info[3] = info[2] <= VFIO_PCI_MSI_IRQ_INDEX;
 	return answer(gpu, m, info, sizeof(info), -1);
 }
 
@@ -335,9 +336,9 @@ static bool set_irqs(struct gpu *gpu, struct message *m)
 	if (m->size < sizeof(set))
 		return answer_error(gpu, m, EINVAL);
 	memcpy(set, m->data, sizeof(set));
-	if (set[2] == IRQ_MSI && set[1] & IRQ_DATA_EVENTFD)
+	if (set[2] == VFIO_PCI_MSI_IRQ_INDEX && set[1] & VFIO_IRQ_SET_DATA_EVENTFD)
 		ih_eventfd(gpu, m->fds ? dup(m->fd[0]) : -1);
-	else if (set[2] == IRQ_MSI && !set[4])
+	else if (set[2] == VFIO_PCI_MSI_IRQ_INDEX && !set[4])
 		ih_eventfd(gpu, -1);
 	return answer(gpu, m, NULL, 0, -1);
 }

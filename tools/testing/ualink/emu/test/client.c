@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -244,6 +245,8 @@ pid_t emu_start(const char *program, const char *dir, char *const *args)
 		die("no pipe");
 	pid = fork();
 	if (!pid) {
+		/* when a test dies, so does it */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
 		close(out[0]);
 		close(out[1]);

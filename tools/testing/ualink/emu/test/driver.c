@@ -401,6 +401,12 @@ bool message_send(struct device *d, uint32_t to, uint8_t type, uint32_t value)
 	return true;
 }
 
+/* The last byte of the message that is to be taken next */
+uint8_t *message_last(struct device *d, uint32_t from)
+{
+	return slot(d, true, from, d->rx_rptr[from]) + 63;
+}
+
 /* Takes a message, if there is one, without telling the block. */
 bool message_take(struct device *d, uint32_t from, uint32_t *value)
 {

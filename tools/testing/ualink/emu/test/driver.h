@@ -108,6 +108,7 @@ bool command_done(struct device *d, unsigned int *result);
 int command(struct device *d, unsigned int opcode, uint64_t arg0, uint64_t arg1);
 bool message_send(struct device *d, uint32_t to, uint8_t type, uint32_t value);
 bool message_take(struct device *d, uint32_t from, uint32_t *value);
+uint8_t *message_last(struct device *d, uint32_t from);
 bool message_get(struct device *d, uint32_t from, uint32_t *value);
 uint32_t ring_pointer(struct device *d, unsigned int array, uint32_t id);
 

@@ -62,7 +62,7 @@ static bool wanted(int argc, char **argv, const char *name)
 /* The emulator removes its sockets, but for that of a test that it did not survive. */
 static void clean_up(void)
 {
-	char path[64];
+	char path[256];
 
 	snprintf(path, sizeof(path), "%s/control.sock", dir);
 	unlink(path);
@@ -71,7 +71,8 @@ static void clean_up(void)
 
 int main(int argc, char **argv)
 {
-	char path[] = "/tmp/emu-test.XXXXXX";
+	const char *tmp = getenv("TMPDIR");
+	char path[128];
 	unsigned int number = 0, bad = 0;
 	const struct test *test;
 	size_t i;
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: emu-test EMULATOR [NAME...]\n");
 		return 2;
 	}
+	snprintf(path, sizeof(path), "%s/emu-test.XXXXXX", tmp ? tmp : P_tmpdir);
 	dir = mkdtemp(path);
 	if (!dir)
 		die("no folder");

@@ -92,6 +92,13 @@ static void dup_and_reorder(void)
 	message_send(a, 2, 1, 3);
 	CHECK(message_get(b, 1, &value) && value == 3);
 	CHECK(message_get(b, 1, &value) && value == 2);
+	control("corrupt 9 1");
+	message_send(a, 2, 9, 4);
+	if (CHECK(UNTIL(ring_pointer(b, 2, 1) != b->rx_rptr[1]))) {
+		CHECK(*message_last(b, 1) == (4 ^ 0xff));
+		*message_last(b, 1) = 4;
+		CHECK(message_get(b, 1, &value) && value == 4);
+	}
 	/* none comes to go behind */
 	control("reorder any 1");
 	message_send(a, 2, 1, 4);
@@ -169,6 +176,31 @@ static void bad_area(void)
 	ual_write(a, UAL_CNTL, 0);
 	CHECK(UNTIL(!(ual_read(a, UAL_STATUS) & 2)));
 	CHECK(ual_enable(a, true) && ual_read(a, UAL_STATUS) == 3);
+}
+
+/* What the driver does wrong is counted. */
+static void misuse(void)
+{
+	uint32_t value;
+
+	CHECK(!strstr(control("unknown"), "UALink"));
+	enable_both();
+	ual_write(a, UAL_TX_DOORBELL, IDS);
+	CHECK(strstr(control("unknown"), "1 UALink: a doorbell for no id"));
+	a->tx_wptr[2] = DEPTH + 1;
+	memcpy(a->c.vram + RING_AREA + 8, &a->tx_wptr[2], 4);
+	ual_write(a, UAL_TX_DOORBELL, 2);
+	CHECK(UNTIL(strstr(control("unknown"), "UALink: tx_wptr beyond the ring")));
+	CHECK(ring_pointer(a, 1, 2) == 0);
+	value = 1;
+	memcpy(a->c.vram + RING_AREA + 4 * (3 * IDS + 2), &value, 4);
+	message_send(b, 1, 1, 1);
+	CHECK(UNTIL(strstr(control("unknown"), "UALink: rx_rptr beyond rx_wptr")));
+	CHECK(ring_pointer(a, 2, 2) == 0);
+	ual_write64(a, UAL_RING_BASE, 0);
+	CHECK(strstr(control("unknown"), "UALink: RING_BASE while enabled"));
+	ual_write(a, UAL_STATUS, 0);
+	CHECK(strstr(control("unknown"), "UALink: write to register 0x3"));
 }
 
 static void links(void)
@@ -256,6 +288,7 @@ static void crash(void)
 const struct test fabric_tests[] = {
 	{ "messages", messages }, { "full_ring", full_ring }, { "drop", drop },
 	{ "dup_and_reorder", dup_and_reorder }, { "delay", delay }, { "mute", mute },
-	{ "disabled", disabled }, { "bad_area", bad_area }, { "links", links },
+	{ "disabled", disabled }, { "bad_area", bad_area }, { "misuse", misuse },
+	{ "links", links },
 	{ "management", management }, { "power", power }, { "crash", crash }, {}
 };
