@@ -19,7 +19,7 @@ patterns=("$@")
 kind="emu-debug"
 [ -z "${PLAIN:-}" ] || kind=emu
 # jobs that wait, as some tests have them; less VRAM to fill
-amdgpu_args+=(amdgpu.lockup_timeout=10000 amdgpu.vramlimit=640)
+amdgpu_args+=(amdgpu.lockup_timeout=10000 amdgpu.vramlimit=640 kunit.enable=1)
 
 # in_vm NAME GPUS "EMULATOR OPTIONS" SECONDS: runs $logs/amdgpu-NAME.sh in a VM
 in_vm() {

@@ -29,9 +29,9 @@ static void store(struct packet *p, uint64_t addr, const void *data, size_t len)
 	hub_write(p->c->hub, p->c->vmid, addr, data, len);
 }
 
-static void load(struct packet *p, uint64_t addr, void *data, size_t len)
+static bool load(struct packet *p, uint64_t addr, void *data, size_t len)
 {
-	hub_read(p->c->hub, p->c->vmid, addr, data, len);
+	return hub_read(p->c->hub, p->c->vmid, addr, data, len);
 }
 
 static void do_nothing(struct packet *p)
@@ -75,14 +75,13 @@ static void do_write_data(struct packet *p)
 		reg_write(p->gpu, p->body[1] + (one_addr ? 0 : (uint32_t)i - 3), p->body[i]);
 }
 
-static uint32_t wait_value(struct packet *p, bool memory, uint32_t reg)
+/* False if it cannot be read: who waits for what faults goes on, as with any other access. */
+static bool wait_value(struct packet *p, bool memory, uint32_t reg, uint32_t *value)
 {
-	uint32_t value;
-
-	if (!memory)
-		return reg_read(p->gpu, reg);
-	load(p, address(p->body + 1), &value, 4);
-	return value;
+	if (memory)
+		return load(p, address(p->body + 1), value, 4);
+	*value = reg_read(p->gpu, reg);
+	return true;
 }
 
 /* Waits for memory or a register; or writes a register and waits for another one. */
@@ -91,12 +90,12 @@ static void do_wait_reg_mem(struct packet *p)
 	const uint32_t *b = p->body;
 	bool memory = (b[0] >> 4) & 3, write_wait = ((b[0] >> 6) & 3) == 1;
 	uint32_t mask = b[4], reference = write_wait ? mask : b[3] & mask;
-	uint32_t reg = write_wait ? b[2] : b[1];
+	uint32_t reg = write_wait ? b[2] : b[1], value;
 
 	if (write_wait)
 		reg_write(p->gpu, b[1], b[3]);
-	while (!p->c->engine->stop &&
-	       !compare(b[0] & 7, wait_value(p, memory, reg) & mask, reference))
+	while (!p->c->engine->stop && wait_value(p, memory, reg, &value) &&
+	       !compare(b[0] & 7, value & mask, reference))
 		engine_pause(p->c->engine, 20);
 }
 

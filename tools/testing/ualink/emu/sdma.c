@@ -152,10 +152,10 @@ static void poll(struct cursor *c, uint32_t header, const uint32_t *dw)
 	uint32_t value, tries;
 
 	for (tries = 0; !c->engine->stop; tries++) {
-		if (memory)
-			load(c, address(dw), &value, 4);
-		else
+		if (!memory)
 			value = reg_read(c->engine->gpu, dw[0] >> 2);
+		else if (!load(c, address(dw), &value, 4))
+			return;
 		if (compare(BITS(header, POLL_REGMEM_HEADER_func), value & dw[3], dw[2] & dw[3]))
 			return;
 		if (retries != 0xfff && tries >= retries) {
