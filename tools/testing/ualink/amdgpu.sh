@@ -95,8 +95,8 @@ igt() {
 	} > "$logs/amdgpu-pair.sh"
 	in_vm pair 2 "" 3000 || true
 	while IFS= read -r result; do
-		name=${result#*ok [0-9]* }
-		name=${name#* - }
+		name=${result#not }
+		name=${name#ok }
 		case $result in
 		"ok "*" # SKIP"*) tap_skip "${name%% # SKIP*}" "${name#* # SKIP }" ;;
 		"ok "*) tap_ok "$name" ;;

@@ -306,8 +306,9 @@ static void start_traffic(const struct igt_ualink_node *node, const uint8_t *han
 		};
 
 		/* they fail when it is lost, and the process lives */
-		for (;;)
-			__igt_ualink_run(dev, &cmd, 1);
+		while (!__igt_ualink_run(dev, &cmd, 1))
+			;
+		pause();
 	}
 	usleep(200000);
 }

@@ -177,8 +177,8 @@ static void do_traffic(const char *name, const char *arg, char *answer)
 			{ .op = IGT_UALINK_COPY, .dst = far->va, .src = local->va, .len = far->size },
 		};
 
-		while (getppid() != 1)
-			__igt_ualink_run(own, cmds, ARRAY_SIZE(cmds));
+		while (!__igt_ualink_run(own, cmds, ARRAY_SIZE(cmds)) && getppid() != 1)
+			;
 		_exit(0);
 	}
 }
