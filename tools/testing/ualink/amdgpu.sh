@@ -20,6 +20,9 @@ kind="emu-debug"
 [ -z "${PLAIN:-}" ] || kind=emu
 # jobs that wait, as some tests have them; less VRAM to fill
 amdgpu_args+=(amdgpu.lockup_timeout=10000 amdgpu.vramlimit=640 kunit.enable=1)
+# page faults are many, and a serial line is slow
+# shellcheck disable=SC2034
+vm_args=(loglevel=3)
 
 # in_vm NAME GPUS "EMULATOR OPTIONS" SECONDS: runs $logs/amdgpu-NAME.sh in a VM
 in_vm() {

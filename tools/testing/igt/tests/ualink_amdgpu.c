@@ -381,6 +381,24 @@ static void write_sysfs(const char *folder, const char *file, const char *text)
 	close(fd);
 }
 
+/* The GPU is bound again, maybe as another DRM device, and has joined the pod. */
+static void wait_bound(const char *address)
+{
+	char path[PATH_MAX], state[16] = "";
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/ualink/state", address);
+	for (int i = 0; i < 300 && strncmp(state, "active", 6); i++) {
+		int fd = open(path, O_RDONLY);
+
+		if (fd >= 0) {
+			igt_assert(read(fd, state, sizeof(state)) > 0);
+			close(fd);
+		}
+		usleep(100000);
+	}
+	igt_assert_f(!strncmp(state, "active", 6), "%s: %s\n", path, state);
+}
+
 /* No file of the GPU that goes is open here: it could not come back. */
 static void unbind_importer(struct igt_ualink_pod *pod)
 {
@@ -408,7 +426,7 @@ static void unbind_importer(struct igt_ualink_pod *pod)
 
 	igt_ualink_bo_destroy(own);
 	igt_ualink_close(exporter);
-	wait_active(&pod->nodes[1]);
+	wait_bound(address);
 }
 
 static void unbind_exporter(struct igt_ualink_pod *pod)
@@ -431,7 +449,7 @@ static void unbind_exporter(struct igt_ualink_pod *pod)
 
 	igt_ualink_bo_destroy(far);
 	igt_ualink_close(importer);
-	wait_active(&pod->nodes[0]);
+	wait_bound(address);
 }
 
 static void reset_importer(struct igt_ualink_pod *pod)
