@@ -71,6 +71,8 @@ struct igt_ualink_stats {
  */
 struct igt_ualink_backend {
 	const char *driver;
+	/* what is bound does not outlive its handle in the file */
+	bool close_unbinds;
 
 	/* An address space and whatever else a file needs. */
 	int (*open)(struct igt_ualink *dev);

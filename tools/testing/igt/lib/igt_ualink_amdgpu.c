@@ -12,7 +12,9 @@
 #include <amdgpu_drm.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sync_file.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -424,12 +426,29 @@ static int64_t deadline(unsigned int timeout_ms)
 	return now.tv_sec * 1000000000ll + now.tv_nsec + timeout_ms * 1000000ll;
 }
 
+/* What became of the fence in a syncobj that is signaled. */
+static int fence_status(struct igt_ualink *dev, uint32_t syncobj)
+{
+	struct sync_file_info info = {};
+	int fd, ret;
+
+	if (drmSyncobjExportSyncFile(dev->fd, syncobj, &fd))
+		return -errno;
+
+	ret = ioctl(fd, SYNC_IOC_FILE_INFO, &info) ? -errno : info.status;
+	close(fd);
+	return ret < 0 ? ret : 0;
+}
+
 static int wait_syncobj(struct igt_ualink *dev, uint32_t syncobj, unsigned int timeout_ms)
 {
+	int ret;
+
 	if (drmSyncobjWait(dev->fd, &syncobj, 1, deadline(timeout_ms), 0, NULL))
 		return -EBUSY;
+	ret = fence_status(dev, syncobj);
 	drmSyncobjDestroy(dev->fd, syncobj);
-	return 0;
+	return ret;
 }
 
 /* --------------------------------------------------------------- faults */
@@ -515,9 +534,10 @@ static int amdgpu_wait(struct igt_ualink *dev, uint64_t handle, unsigned int tim
 	struct amdgpu_job *job = (struct amdgpu_job *)(uintptr_t)handle;
 	int ret = wait_syncobj(dev, job->syncobj, timeout_ms);
 
-	if (ret)
+	if (ret == -EBUSY)
 		return ret;
-	ret = job_faulted(dev, job) ? -EFAULT : 0;
+	if (!ret && job_faulted(dev, job))
+		ret = -EFAULT;
 	free(job);
 	return ret;
 }
@@ -656,6 +676,7 @@ static int amdgpu_reset(struct igt_ualink *dev)
 
 const struct igt_ualink_backend igt_ualink_amdgpu = {
 	.driver = "amdgpu",
+	.close_unbinds = true,
 	.open = amdgpu_open,
 	.close = amdgpu_close,
 	.alloc = amdgpu_alloc,
