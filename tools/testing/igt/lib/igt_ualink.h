@@ -203,6 +203,10 @@ void igt_ualink_wait_death(struct igt_ualink *dev, const uint8_t *handle,
 int __igt_ualink_read_event(int fd, struct drm_ualink_event *event,
 			    int timeout_ms);
 
+/* For backends: 0 or what the fence ended with, and it is gone; -EBUSY: it still runs. */
+int __igt_ualink_syncobj_wait(struct igt_ualink *dev, uint32_t syncobj,
+			      unsigned int timeout_ms);
+
 /* Jobs. __run() is submit and wait. */
 int __igt_ualink_run(struct igt_ualink *dev, const struct igt_ualink_cmd *cmds,
 		     unsigned int count);

@@ -4,8 +4,14 @@
  * never looks at the memory under test: the accelerator copies it to a staging
  * buffer first.
  */
+#include <errno.h>
+#include <linux/sync_file.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <xf86drm.h>
 
 #include "igt.h"
 #include "igt_ualink.h"
@@ -35,6 +41,41 @@ static uint64_t pattern(uint32_t seed, uint64_t offset)
 	/* invertible steps only */
 	x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;
 	return x ^ x >> 29;
+}
+
+/* What became of the fence in a syncobj that is signaled. */
+static int fence_status(struct igt_ualink *dev, uint32_t syncobj)
+{
+	struct sync_file_info info = {};
+	int fd, ret;
+
+	if (drmSyncobjExportSyncFile(dev->fd, syncobj, &fd))
+		return -errno;
+
+	ret = ioctl(fd, SYNC_IOC_FILE_INFO, &info) ? -errno : info.status;
+	close(fd);
+	return ret < 0 ? ret : 0;
+}
+
+static int64_t deadline(unsigned int timeout_ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec + timeout_ms * 1000000ll;
+}
+
+int __igt_ualink_syncobj_wait(struct igt_ualink *dev, uint32_t syncobj,
+			      unsigned int timeout_ms)
+{
+	int ret;
+
+	if (drmSyncobjWait(dev->fd, &syncobj, 1, deadline(timeout_ms), 0, NULL))
+		return -EBUSY;
+
+	ret = fence_status(dev, syncobj);
+	drmSyncobjDestroy(dev->fd, syncobj);
+	return ret;
 }
 
 int __igt_ualink_run(struct igt_ualink *dev, const struct igt_ualink_cmd *cmds,

@@ -292,40 +292,10 @@ static int vualink_submit(struct igt_ualink *dev,
 	return ret;
 }
 
-/* What became of the fence in a syncobj that is signaled. */
-static int fence_status(struct igt_ualink *dev, uint32_t syncobj)
-{
-	struct sync_file_info info = {};
-	int fd, ret;
-
-	if (drmSyncobjExportSyncFile(dev->fd, syncobj, &fd))
-		return -errno;
-
-	ret = ioctl(fd, SYNC_IOC_FILE_INFO, &info) ? -errno : info.status;
-	close(fd);
-	return ret < 0 ? ret : 0;
-}
-
-static int64_t deadline(unsigned int timeout_ms)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec + timeout_ms * 1000000ll;
-}
-
 static int vualink_wait(struct igt_ualink *dev, uint64_t job,
 			unsigned int timeout_ms)
 {
-	uint32_t syncobj = job;
-	int ret;
-
-	if (drmSyncobjWait(dev->fd, &syncobj, 1, deadline(timeout_ms), 0, NULL))
-		return -EBUSY;
-
-	ret = fence_status(dev, syncobj);
-	drmSyncobjDestroy(dev->fd, syncobj);
-	return ret;
+	return __igt_ualink_syncobj_wait(dev, job, timeout_ms);
 }
 
 static int vualink_read_fault(struct igt_ualink *dev,
