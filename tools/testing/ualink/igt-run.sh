@@ -6,6 +6,7 @@
 # subtest.
 #
 # IGT_TIMEOUT	seconds for each subtest (120)
+# IGT_ALLOW	complaints of the kernel that are meant to be, an extended regular expression
 # IGT_DEVICES	"make": make virtual accelerators, the default; "keep": use what is there
 
 tests=${1:?usage: igt-run.sh TESTDIR RESULTDIR [PATTERN...]}
@@ -59,7 +60,8 @@ list() {
 }
 
 splats() {
-	dmesg | grep -cE 'BUG:|WARNING:|KASAN|UBSAN|Oops|possible (recursive|circular)|unreferenced object'
+	dmesg | grep -E 'BUG:|WARNING:|KASAN|UBSAN|Oops|possible (recursive|circular)|unreferenced object' |
+		grep -vcE "${IGT_ALLOW:-^\$}"
 }
 
 now() { cut -d ' ' -f 1 /proc/uptime; }
