@@ -19,7 +19,7 @@ patterns=("$@")
 kind="emu-debug"
 [ -z "${PLAIN:-}" ] || kind=emu
 # jobs that wait, as some tests have them; less VRAM to fill
-amdgpu_args+=(amdgpu.lockup_timeout=10000 amdgpu.vramlimit=640 kunit.enable=1)
+amdgpu_args+=(amdgpu.lockup_timeout=10000 amdgpu.vramlimit=640 kunit.enable=1 kunit.autorun=1)
 # A job that is begun just when a reset is: amdgpu looks for the reset's lock, and finds that
 # somebody else has it. Not ours.
 # shellcheck disable=SC2034
