@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # emu-pod.sh - a pod of several VMs with one emulated GPU each. Sourced, after emu-vm.sh.
 #   pod_build            builds the program that runs in each VM (see emu/pod/ualink-node.c)

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # emu-vm.sh - emulated GPUs, and virtual machines that have them. Sourced, after lib.sh.
 #   vm_kernel emu|emu-debug      builds that kernel, its modules, QEMU and the emulator
@@ -49,7 +49,7 @@ emu_end() {
 	for name in "${!vm_pids[@]}"; do vm_kill "$name"; done
 	emu_stop || true
 	if [ -n "${1:-}" ]; then
-		rm -rf "$1" "$emu_mnt/lib" "$emu_mnt/usr"
+		rm -rf "$1" "${emu_mnt:?}/lib" "${emu_mnt:?}/usr"
 		mkdir -p "$1"
 		cp -r "$emu_mnt/." "$emu_dir"/*.console "$emu_dir"/*.log "$1/" 2>/dev/null || true
 	fi
@@ -118,6 +118,7 @@ vm_start() {
 	mkdir "$emu_mnt/$name"
 	{ echo "export VM=$name MODPROBE_OPTIONS='-d /mnt'"; cat "$script"; } > "$emu_mnt/$name/cmd.sh"
 	# QEMU reserves the memory below 1 TiB of AMD's processors, and puts the GPUs there
+	# shellcheck disable=SC2054
 	append=(pci=no_e820 console=ttyS0 quiet loglevel=4 tsc=reliable no_timer_check panic=-1 oops=panic log_buf_len=4M
 		root=root rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=262144,cache=loose ro
 		init="$emu_mnt/init.sh" uml_rw=mnt uml_cmd="$name/cmd.sh" firmware_class.path=/mnt/firmware
