@@ -57,8 +57,10 @@ static int npa_test_init(struct kunit *test)
 	test->priv = fake;
 
 	pdb2 = npa_test_table(test);
-	pdb1 = pdb2->below[0] = npa_test_table(test);
-	pdb0 = pdb1->below[0] = npa_test_table(test);
+	pdb1 = npa_test_table(test);
+	pdb0 = npa_test_table(test);
+	pdb2->below[0] = pdb1;
+	pdb1->below[0] = pdb0;
 	pdb0->below[0] = npa_test_table(test);
 	pdb0->below[1] = npa_test_table(test);
 	adev->ualink->npa.root = pdb2;

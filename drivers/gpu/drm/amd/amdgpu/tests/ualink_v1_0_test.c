@@ -78,7 +78,8 @@ static void ualink_v1_0_test_layout(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, (void *)rings->rx_wptr, area + 8 * TEST_IDS);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)rings->rx_rptr, area + 12 * TEST_IDS);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)rings->tx, area + 16 * TEST_IDS);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)rings->rx, area + 16 * TEST_IDS + 64 * TEST_IDS * TEST_RING);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)rings->rx,
+			    area + 16 * TEST_IDS + 64 * TEST_IDS * TEST_RING);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)ualink_v1_0_slot(fake->v1, rings->rx, TEST_IDS - 1, ~0),
 			    area + 16 * TEST_IDS + 2 * 64 * TEST_IDS * TEST_RING - 64);
 }
@@ -88,7 +89,7 @@ static void ualink_v1_0_test_fill(struct kunit *test, u32 dst, u32 wptr)
 {
 	struct ualink_v1_0_fake *fake = test->priv;
 	struct ualink_v1_0_rings *rings = &fake->v1->rings;
-	struct ualink_msg msg = {};
+	struct ualink_msg msg = {}, *slot;
 	u32 i;
 
 	rings->tx_wptr[dst] = cpu_to_le32(wptr);
@@ -101,10 +102,10 @@ static void ualink_v1_0_test_fill(struct kunit *test, u32 dst, u32 wptr)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(rings->tx_wptr[dst]), wptr + (u32)TEST_RING);
 	KUNIT_EXPECT_EQ(test, ualink_v1_0_send(fake->adev, dst, &msg), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(rings->tx_wptr[dst]), wptr + (u32)TEST_RING);
-	for (i = 0; i < TEST_RING; i++)
-		KUNIT_EXPECT_EQ(test, le64_to_cpu(ualink_v1_0_slot(fake->v1, rings->tx, dst,
-								    wptr + i)->words[7]),
-				0x1000 + i);
+	for (i = 0; i < TEST_RING; i++) {
+		slot = ualink_v1_0_slot(fake->v1, rings->tx, dst, wptr + i);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(slot->words[7]), 0x1000 + i);
+	}
 
 	/* The block takes one. */
 	rings->tx_rptr[dst] = cpu_to_le32(wptr + 1);
