@@ -191,10 +191,6 @@ void amdgpu_ualink_post_reset(struct amdgpu_device *adev);
 void amdgpu_ualink_postclose(struct amdgpu_device *adev, struct drm_file *file);
 void amdgpu_ualink_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void amdgpu_ualink_debugfs_init(struct amdgpu_device *adev);
-
-/* amdgpu_ualink_irq.c */
-int amdgpu_ualink_irq_init(struct amdgpu_device *adev, u32 client_id, u32 sources,
-			   const struct amdgpu_irq_src_funcs *funcs);
 void amdgpu_ualink_notify(struct amdgpu_device *adev, u32 id,
 			  void (*notify)(struct ualink_device *udev, u32 id));
 
