@@ -7,7 +7,7 @@
 #   LONG=1   all IGT tests; else a selection that takes some minutes
 #   PLAIN=1  a kernel without lockdep and KASAN
 . "$(dirname "$0")/lib.sh"
-[ -n "${NO_DEPS:-}" ] || { "$here/deps.sh" emu && "$here/deps.sh" check; }
+[ -n "${NO_DEPS:-}" ] || "$here/deps.sh" check emu
 . "$here/emu-vm.sh"
 . "$here/emu-pod.sh"
 
@@ -28,7 +28,8 @@ vm_allow='WARNING: at amdgpu_device_skip_hw_access'
 # shellcheck disable=SC2034
 vm_args=(loglevel=3)
 
-# in_vm NAME GPUS "EMULATOR OPTIONS" SECONDS: runs $logs/amdgpu-NAME.sh in a VM
+# in_vm NAME GPUS "EMULATOR OPTIONS" SECONDS [COMMAND]: runs $logs/amdgpu-NAME.sh in a VM, and
+# COMMAND here meanwhile
 in_vm() {
 	local name=$1 gpus=$2 options=$3 mine=() status=0
 	vm_limit=$4
@@ -36,6 +37,7 @@ in_vm() {
 	emu_start "$gpus" $options
 	mapfile -t mine < <(seq 0 $((gpus - 1)))
 	vm_start "$name" "$logs/amdgpu-$name.sh" "${mine[@]}"
+	[ $# -lt 5 ] || "$5" &
 	vm_wait "$name" > "$logs/amdgpu-$name.out" 2>&1 || status=$?
 	emu_ask unknown > "$logs/amdgpu-$name.unknown" || true
 	emu_ask stale >> "$logs/amdgpu-$name.unknown" || true
@@ -77,6 +79,41 @@ units() {
 	grep -q 'ok .* amdgpu_ualink_npa' "$emu_mnt/units.ktap" && grep -q 'ok .* amdgpu_ualink_v1_0' "$emu_mnt/units.ktap"
 }
 
+# The block ceases to answer just before the GPU is removed: the reset that it would need
+# must not come to a driver that is gone.
+removed() {
+	cat > "$logs/amdgpu-removed.sh" <<-'END'
+		modprobe amdgpu || exit 1
+		until [ "$(grep -c gate=open /sys/kernel/debug/dri/128/ualink/peers)" = 2 ]; do sleep 0.1; done
+		touch /mnt/connected
+		until [ -e /mnt/failing ]; do sleep 0.1; done
+		dmesg -C
+		modprobe -r amdgpu || exit 2
+		dmesg | grep -q 'translations cannot be flushed' || exit 3
+		! dmesg | grep 'resetting the GPU' || exit 4
+		sleep 2
+		touch /mnt/gone
+		until [ -e /mnt/healed ]; do sleep 0.1; done
+		modprobe amdgpu || exit 5
+		grep -q active /sys/class/drm/renderD128/device/ualink/state
+	END
+	in_vm removed 2 "" 300 fail_flushes || { cat "$logs/amdgpu-removed.out"; return 1; }
+}
+fail_flushes() {
+	on_file connected flush-fail 0 1000000 && touch "$emu_mnt/failing" &&
+		on_file gone flush-fail 0 0 && touch "$emu_mnt/healed"
+}
+# on_file FILE COMMAND...: tells the emulator when FILE has come
+on_file() {
+	local file=$1 i
+	shift
+	for i in {1..1500}; do
+		[ ! -e "$emu_mnt/$file" ] || { emu_ask "$@"; return; }
+		sleep 0.2
+	done
+	return 1
+}
+
 igt() {
 	local timeout=${IGT_TIMEOUT:-90} name result
 	cp "$here/igt-run.sh" "$emu_mnt/"
@@ -101,15 +138,13 @@ igt() {
 		END
 	} > "$logs/amdgpu-pair.sh"
 	in_vm pair 2 "" 3000 || true
-	while IFS= read -r result; do
-		name=${result#not }
-		name=${name#ok }
-		case $result in
-		"ok "*" # SKIP"*) tap_skip "${name%% # SKIP*}" "${name#* # SKIP }" ;;
-		"ok "*) tap_ok "$name" ;;
-		"not ok "*) tap_fail "$name" "$emu_mnt/results/$name.log" ;;
+	while read -r result name; do
+		case $result/$name in
+		ok/*" # SKIP"*) tap_skip "${name%% # SKIP*}" "${name#* # SKIP }" ;;
+		ok/*) tap_ok "$name" ;;
+		*) tap_fail "$name" "$emu_mnt/results/$name.log" ;;
 		esac
-	done < <(grep -aE '^(not )?ok [0-9]+ ' "$logs/amdgpu-pair.out" | sed -E 's/^((not )?ok) [0-9]+ /\1 /')
+	done < <(sed -nE 's/^ok [0-9]+ /ok /p; s/^not ok [0-9]+ /bad /p' "$logs/amdgpu-pair.out")
 	tap_check "two GPUs in one VM: the kernel did not complain, the module went" pair_ended
 }
 pair_ended() {
@@ -127,6 +162,7 @@ tap_start amdgpu
 if [ $# = 0 ]; then
 	tap_check "amdgpu on a GPU without UALink" without
 	[ -n "${PLAIN:-}" ] || tap_check "unit tests in amdgpu" units
+	tap_check "the block fails as its GPU is removed" removed
 fi
 igt
 [ $# != 0 ] || tap_check "a pod of three VMs, of which some get killed" pod_course

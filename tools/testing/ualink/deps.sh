@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# deps.sh run|check|dev|kcsan|emu - install the Debian packages that are missing: those
+# deps.sh run|check|dev|kcsan|emu... - install the Debian packages that are missing: those
 # for make run, those for make check as well, or those for make absorb, make kcsan or
 # make emu (its QEMU is another, see fetch-qemu.sh). Who is not root gets the line to type.
 . "$(dirname "$0")/lib.sh"
@@ -17,14 +17,17 @@ kcsan="qemu-system-x86:qemu-system-x86_64 libelf-dev:/usr/include/gelf.h binutil
 emu="libelf-dev:/usr/include/gelf.h binutils:nm kmod:modprobe"
 dev="git-absorb:/usr/lib/git-core/git-absorb"
 
-case ${1:-} in
-run) want=$run ;;
-check) want="$run $check" ;;
-kcsan) want="$run $kcsan" ;;
-emu) want="$run $emu" ;;
-dev) want="git:git python3:python3 xz-utils:xz $dev" ;;
-*) die "usage: deps.sh run|check|dev|kcsan|emu" ;;
-esac
+want=
+for what in "${@:-none}"; do
+	case $what in
+	run) want+=" $run" ;;
+	check) want+=" $run $check" ;;
+	kcsan) want+=" $run $kcsan" ;;
+	emu) want+=" $run $emu" ;;
+	dev) want+=" git:git python3:python3 xz-utils:xz $dev" ;;
+	*) die "usage: deps.sh run|check|dev|kcsan|emu..." ;;
+	esac
+done
 [ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
 
 missing=

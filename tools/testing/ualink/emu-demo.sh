@@ -4,7 +4,7 @@
 # GPU: memory shared between them, taken away, and VMs that get killed and come back.
 #   DEBUG=1  with lockdep and KASAN
 . "$(dirname "$0")/lib.sh"
-[ -n "${NO_DEPS:-}" ] || { "$here/deps.sh" emu && "$here/deps.sh" check; }
+[ -n "${NO_DEPS:-}" ] || "$here/deps.sh" check emu
 . "$here/emu-vm.sh"
 . "$here/emu-pod.sh"
 kind=emu

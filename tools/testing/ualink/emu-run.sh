@@ -12,6 +12,7 @@
 #   -m MEM    memory of a VM (1G)     -n CPUS   its processors (2)
 #   -o DIR    keep /mnt, and the logs of kernels, QEMU and emulator, in DIR
 #   -t SEC    give up after this (300)
+# In the environment: EMU_OPTIONS, of the emulator (see emu/main.c).
 . "$(dirname "$0")/lib.sh"
 . "$here/emu-vm.sh"
 

@@ -12,8 +12,10 @@
  * ends. So
  *
  *  - what is read from an object is its identity, or the operation fails;
- *  - nothing is imported or read once a revoke was complete before it began, also
- *    not after the owner has written something else there;
+ *  - nothing is read once a revoke was complete before it began, also not after the
+ *    owner has written something else there;
+ *  - nothing is imported then either, unless the importer could not hear of it: while
+ *    the exporter is reset, or their link is cut;
  *  - nothing fails that concerns an object whose revoke has not begun when it ends,
  *    unless one of the two accelerators or their link was disturbed meanwhile;
  *  - a counter in the object is, in the end, the sum of what was added, give or take
@@ -45,7 +47,8 @@
 #define SIZE		KIB(8)
 #define VA_BASE		MIB(65536)
 
-enum moment { FREE, MAKING, PUBLISHED, REVOKING, REVOKED };
+/* All before PUBLISHED have nothing that could be looked at. */
+enum moment { FREE, MAKING, ENDED, PUBLISHED, REVOKING, REVOKED };
 
 /* An object, shared by all threads; its owner is the thread that made it. */
 struct object {
@@ -155,14 +158,19 @@ static bool look(struct object *object, struct view *view, unsigned int accel)
 	return object->life == view->life;
 }
 
+/* Whether both accelerators and their link were well from the view until now. */
+static bool connected(const struct view *view, unsigned int accel)
+{
+	return view->disturbed == disturbance(view->accel, accel) &&
+	       !disturbing[view->accel] && !disturbing[accel];
+}
+
 /* Whether the object was alive and well from the view until now. */
 static bool undisturbed(const struct view *view, unsigned int accel)
 {
 	return view->object->life == view->life && view->moment == PUBLISHED &&
-	       view->object->moment == PUBLISHED &&
-	       view->disturbed == disturbance(view->accel, accel) &&
-	       view->object->disturbances == disturbances[view->accel] &&
-	       !disturbing[view->accel] && !disturbing[accel];
+	       view->object->moment == PUBLISHED && connected(view, accel) &&
+	       view->object->disturbances == disturbances[view->accel];
 }
 
 /*
@@ -348,6 +356,8 @@ static void retract(struct thread *self)
 	}
 	bind(accel, DRM_VUALINK_VM_BIND_UNMAP, 0, self->va);
 	accel_gem_close(accel, self->bo);
+	/* Who looks must not see the next life with the moment of this one. */
+	object->moment = ENDED;
 	pthread_mutex_lock(&object->lock);
 	object->life++;
 	object->sure = 0;
@@ -395,8 +405,9 @@ static void import_one(struct thread *self, struct import *import)
 			mismatch(self, "import failed without a reason: %d", ret);
 		return;
 	}
-	if (was_revoked(&view))
-		mismatch(self, "import of what had been revoked");
+	if (was_revoked(&view) && connected(&view, a))
+		mismatch(self, "accelerator %u imported what %u had revoked (life %u, now %u)",
+			 a, view.accel, view.life, object->life);
 	ret = accel_fd_to_handle(accel, import->fd, &import->bo);
 	if (ret) {
 		if (undisturbed(&view, a))

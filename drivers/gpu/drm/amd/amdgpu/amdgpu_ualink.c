@@ -43,8 +43,16 @@ static struct ualink_device *adev_to_udev(struct amdgpu_device *adev)
 	return drm_ualink_device(adev_to_drm(adev));
 }
 
-/* The block does not answer: only a reset helps. */
-static int amdgpu_ualink_check(struct amdgpu_device *adev, int ret)
+/**
+ * amdgpu_ualink_check - has the block answered?
+ * @adev: amdgpu_device pointer
+ * @ret: what an operation of the block returned
+ *
+ * If it has not, only a reset helps; it is done by a work item.
+ *
+ * Return: @ret.
+ */
+int amdgpu_ualink_check(struct amdgpu_device *adev, int ret)
 {
 	if (ret == -EIO)
 		amdgpu_reset_domain_schedule(adev->reset_domain, &adev->ualink->recover_work);
@@ -246,6 +254,9 @@ static void amdgpu_ualink_recover_work(struct work_struct *work)
 		.src = AMDGPU_RESET_SRC_UNKNOWN,
 	};
 
+	/* Pairs with WRITE_ONCE() in amdgpu_ualink_stop(). */
+	if (READ_ONCE(ual->stopped))
+		return;
 	dev_warn(ual->adev->dev, "UALink does not answer, resetting the GPU\n");
 	amdgpu_device_gpu_recover(ual->adev, NULL, &context);
 }
@@ -276,14 +287,16 @@ void amdgpu_ualink_stop(struct amdgpu_device *adev)
 
 	if (!ual)
 		return;
-	cancel_work_sync(&ual->recover_work);
 	mutex_lock(&ual->mutex);
-	ual->stopped = true;
+	/* Pairs with READ_ONCE() in amdgpu_ualink_recover_work(). */
+	WRITE_ONCE(ual->stopped, true);
 	amdgpu_ualink_leave(adev);
 	mutex_unlock(&ual->mutex);
-	cancel_work_sync(&ual->work);
 	amdgpu_ualink_set_irq(adev, false);
 	drm_ualink_unplug(adev_to_drm(adev));
+	/* To leave may fail, and ask for a reset, which in turn asks for a restart. */
+	cancel_work_sync(&ual->recover_work);
+	cancel_work_sync(&ual->work);
 }
 
 /**

@@ -191,6 +191,7 @@ void amdgpu_ualink_post_reset(struct amdgpu_device *adev);
 void amdgpu_ualink_postclose(struct amdgpu_device *adev, struct drm_file *file);
 void amdgpu_ualink_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void amdgpu_ualink_debugfs_init(struct amdgpu_device *adev);
+int amdgpu_ualink_check(struct amdgpu_device *adev, int ret);
 void amdgpu_ualink_notify(struct amdgpu_device *adev, u32 id,
 			  void (*notify)(struct ualink_device *udev, u32 id));
 

@@ -363,10 +363,7 @@ static int amdgpu_ualink_flush(struct drm_device *drm)
 			adev->gmc.gmc_funcs->flush_gpu_tlb(adev, vmid, hub, 2);
 	ret = adev->ualink->funcs->drain(adev);
 	up_read(&adev->reset_domain->sem);
-
-	if (ret)
-		amdgpu_reset_domain_schedule(adev->reset_domain, &adev->ualink->recover_work);
-	return ret;
+	return amdgpu_ualink_check(adev, ret);
 }
 
 static bool amdgpu_ualink_has_route(struct drm_device *drm, u32 id)
