@@ -219,15 +219,17 @@ struct ualink_ops {
 	/**
 	 * @import_dead: an import has died; note it for those who use it
 	 *
-	 * Process context, once for each import that dies while bound.
+	 * Process context, once for each import that dies while bound, after
+	 * @import_invalidate. TLBs may still hold entries of it.
 	 */
 	void (*import_dead)(struct ualink_device *udev, void *priv, enum ualink_death why);
 
 	/**
-	 * @imports_died: tell those who use what died since the last call
+	 * @imports_died: tell those who use them of the imports that have died
 	 *
-	 * Process context, after one or many calls of @import_dead: what costs as
-	 * much for one as for many, to wake somebody, belongs here.
+	 * Process context, after each @import_flush that succeeded or will not be
+	 * tried again, with no other in between: of those that were dead before it.
+	 * What costs as much for one as for many, to wake somebody, belongs here.
 	 */
 	void (*imports_died)(struct ualink_device *udev);
 };

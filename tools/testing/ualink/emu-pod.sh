@@ -70,7 +70,7 @@ pod_exit() {
 
 # The whole course: what it says is what a reader should see.
 pod_course() {
-	local a b c d e f
+	local a b c d e f vm pid adders=()
 	emu_start 3 || return
 	pod_boot vm0 0; pod_boot vm1 1; pod_boot vm2 2
 
@@ -83,8 +83,11 @@ pod_course() {
 	say "atomics of three GPUs"
 	c=$(ask vm0 export c 4096 5) && expect ok vm0 zero c && expect ok vm1 import c "$c" &&
 		expect ok vm2 import c "$c" || return
-	ask vm0 add c 20 > /dev/null & ask vm1 add c 20 > /dev/null & ask vm2 add c 20 > /dev/null &
-	wait -n && wait -n && wait -n || return
+	for vm in vm0 vm1 vm2; do
+		ask "$vm" add c 20 > /dev/null &
+		adders+=($!)
+	done
+	for pid in "${adders[@]}"; do wait "$pid" || return; done
 	expect 60 vm0 load c || return
 
 	say "vm2 shares with vm0 and vm1, and keeps what it has from whom stays"

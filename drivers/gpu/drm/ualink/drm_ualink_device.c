@@ -214,6 +214,7 @@ int drm_ualink_init(struct drm_device *drm, const struct drm_ualink_funcs *funcs
 	mutex_init(&ual->import_mutex);
 	init_waitqueue_head(&ual->unbind_wait);
 	INIT_LIST_HEAD(&ual->tell);
+	INIT_LIST_HEAD(&ual->flushed);
 	spin_lock_init(&ual->lock);
 	drm_ualink_prime_lockdep(ual);
 

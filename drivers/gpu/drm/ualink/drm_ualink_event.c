@@ -115,22 +115,46 @@ static void send_deaths(struct drm_ualink_file *ufile, u64 deaths)
 		drm_ualink_event_arm(ufile);
 }
 
-/* The next file that has deaths to tell, with the reference of the list, or NULL. */
+/* The file has deaths to tell, after the next flush. */
+void drm_ualink_event_owe(struct drm_ualink_file *ufile)
+{
+	lockdep_assert_held(&ufile->ual->lock);
+
+	drm_ualink_file_get(ufile);
+	list_add_tail(&ufile->tell_link, &ufile->ual->tell);
+}
+
+/* TLBs are about to be flushed: what died before may be told after it. */
+void drm_ualink_events_flush(struct drm_ualink *ual)
+{
+	struct drm_ualink_file *ufile;
+
+	spin_lock(&ual->lock);
+	list_splice_tail_init(&ual->tell, &ual->flushed);
+	list_for_each_entry(ufile, &ual->flushed, tell_link)
+		ufile->flushed = ufile->deaths;
+	spin_unlock(&ual->lock);
+}
+
+/* The next file that has deaths to tell, with a reference, and their number; or NULL. */
 static struct drm_ualink_file *next_to_tell(struct drm_ualink *ual, u64 *deaths)
 {
 	struct drm_ualink_file *ufile;
 
 	spin_lock(&ual->lock);
-	ufile = list_first_entry_or_null(&ual->tell, struct drm_ualink_file, tell_link);
+	ufile = list_first_entry_or_null(&ual->flushed, struct drm_ualink_file, tell_link);
 	if (ufile) {
 		list_del_init(&ufile->tell_link);
-		*deaths = ufile->deaths;
+		*deaths = ufile->flushed;
+		/* Some have come since, and their flush will. */
+		if (ufile->deaths != *deaths)
+			drm_ualink_event_owe(ufile);
 	}
 	spin_unlock(&ual->lock);
 	return ufile;
 }
 
-/* Tells all files whose imports have died since they were told last. */
+/* Tells all files what had died before the latest flush, which is over. */
 void drm_ualink_events_send(struct drm_ualink *ual)
 {
 	struct drm_ualink_file *ufile;

@@ -491,6 +491,7 @@ int drm_ualink_import_flush(struct ualink_device *udev)
 {
 	struct drm_device *drm = ualink_device_priv(udev);
 
+	drm_ualink_events_flush(drm->ualink);
 	return drm->ualink->funcs->flush(drm);
 }
 EXPORT_SYMBOL_GPL(drm_ualink_import_flush);

@@ -45,8 +45,12 @@ struct drm_ualink {
 	/* Objects that were unbound from their import, and who waits for the next one */
 	atomic_t unbinds;
 	wait_queue_head_t unbind_wait;
-	/* &drm_ualink_file.tell_link of those with deaths to tell, each a reference; under @lock */
+	/*
+	 * &drm_ualink_file.tell_link of those with deaths to tell, each a reference: of
+	 * those that have none from before the latest flush, and of the others; under @lock
+	 */
 	struct list_head tell;
+	struct list_head flushed;
 	/* Protects what says so; see DOC: Locking */
 	spinlock_t lock;
 };
@@ -125,7 +129,7 @@ struct drm_ualink_imported {
  * struct drm_ualink_file - the helpers' state of a file, &drm_file.ualink
  */
 struct drm_ualink_file {
-	/* One for the drm_file, one for each export that it pays for, one in &drm_ualink.tell */
+	/* One for the drm_file, one for each export that it pays for, one for @tell_link */
 	struct kref ref;
 	/* Immutable; holds a reference */
 	struct drm_ualink *ual;
@@ -142,8 +146,10 @@ struct drm_ualink_file {
 	u64 last_order;
 	/* The reserved event, or NULL; under &drm_device.event_lock */
 	struct drm_ualink_pending *armed;
-	/* Imports that died; under &drm_ualink.lock */
+	/* Imports that died; and those before the latest flush; under &drm_ualink.lock */
 	u64 deaths;
+	u64 flushed;
+	/* In &drm_ualink.tell or .flushed */
 	struct list_head tell_link;
 	/* What events have said of them, or will; under &drm_device.event_lock */
 	u64 told;
@@ -207,6 +213,8 @@ void drm_ualink_records_released(struct drm_ualink_imported *imported);
 
 /* drm_ualink_event.c */
 int drm_ualink_event_arm(struct drm_ualink_file *ufile);
+void drm_ualink_event_owe(struct drm_ualink_file *ufile);
+void drm_ualink_events_flush(struct drm_ualink *ual);
 void drm_ualink_events_send(struct drm_ualink *ual);
 void drm_ualink_event_close(struct drm_ualink_file *ufile);
 

@@ -103,14 +103,11 @@ static void remove_record(struct drm_ualink_record *record)
 	}
 }
 
-/* The file has a death to tell: drm_ualink_events_send() will. */
 static void note_death(struct drm_ualink_file *ufile)
 {
 	ufile->deaths++;
-	if (list_empty(&ufile->tell_link)) {
-		drm_ualink_file_get(ufile);
-		list_add_tail(&ufile->tell_link, &ufile->ual->tell);
-	}
+	if (list_empty(&ufile->tell_link))
+		drm_ualink_event_owe(ufile);
 }
 
 static bool is_live(const struct drm_ualink_record *record)

@@ -155,6 +155,7 @@ static struct ualink_device *device_alloc(const struct ualink_device_params *par
 	memcpy(udev->tunables, tunable_defaults, sizeof(udev->tunables));
 	spin_lock_init(&udev->lock);
 	mutex_init(&udev->state_mutex);
+	mutex_init(&udev->flush_mutex);
 	init_waitqueue_head(&udev->wait);
 	ualink_fault_limit_init(&udev->fault_limit);
 	xa_init(&udev->peers);
@@ -220,6 +221,7 @@ static void device_fini_queues(struct ualink_device *udev)
 static void device_free(struct ualink_device *udev)
 {
 	put_device(udev->dev);
+	mutex_destroy(&udev->flush_mutex);
 	mutex_destroy(&udev->state_mutex);
 	kvfree(udev);
 }
@@ -231,12 +233,14 @@ static void device_prime_lockdep(struct ualink_device *udev)
 		return;
 
 	mutex_lock(&udev->state_mutex);
+	mutex_lock(&udev->flush_mutex);
 	fs_reclaim_acquire(GFP_KERNEL);
 	spin_lock(&udev->lock);
 	spin_lock(&udev->npa.lock);
 	spin_unlock(&udev->npa.lock);
 	spin_unlock(&udev->lock);
 	fs_reclaim_release(GFP_KERNEL);
+	mutex_unlock(&udev->flush_mutex);
 	mutex_unlock(&udev->state_mutex);
 }
 

@@ -2,7 +2,7 @@
 /*
  * How imports die: because the exporter revokes them, or because the session with
  * it ends. Many die together: all are taken out of the page tables, and one flush
- * of the TLBs then serves them all. The client hears of all of them before the time
+ * of the TLBs then serves them all. The client tells of all of them before the time
  * is spent that it takes to forget them; only an exporter that waits comes first.
  */
 
@@ -107,10 +107,14 @@ void ualink_kill_rx_revoke(struct ualink_peer *peer, const struct ualink_packet 
 		ack_revoke(peer, pkt->grant.tag, pkt->grant.grant, pkt->request);
 }
 
-/* Asks the client to take one import out of its page tables. Drops the lock meanwhile. */
+/*
+ * Asks the client to take one import out of its page tables, and to note that it has
+ * died. Drops the lock meanwhile.
+ */
 static bool invalidate(struct ualink_import *imp)
 {
 	struct ualink_device *udev = imp->udev;
+	enum ualink_death why = imp->death;
 	void *priv = imp->priv;
 	bool force;
 	int ret;
@@ -125,6 +129,8 @@ static bool invalidate(struct ualink_import *imp)
 	force = time_after_eq(jiffies, imp->when);
 	spin_unlock(&udev->lock);
 	ret = udev->ops->import_invalidate(udev, priv, force);
+	if (!ret)
+		udev->ops->import_dead(udev, priv, why);
 	udev->ops->import_put(priv);
 	spin_lock(&udev->lock);
 	return !ret;
@@ -147,6 +153,18 @@ static struct ualink_import *first_of(struct list_head *list)
 	return imp;
 }
 
+/* No page table holds it any more. Those that an exporter waits for come first. */
+static void start_flushing(struct ualink_import *imp)
+{
+	struct ualink_peer *peer = imp->peer;
+
+	if (imp->revoke_request)
+		list_move(&imp->peer_link, &peer->flushing);
+	else
+		list_move_tail(&imp->peer_link, &peer->flushing);
+	peer->nr_dying--;
+}
+
 /* One round over all that is dying; true if any of it is out of the page tables now. */
 static bool invalidate_all(struct ualink_peer *peer)
 {
@@ -156,10 +174,8 @@ static bool invalidate_all(struct ualink_peer *peer)
 	while (count--) {
 		imp = first_of(&peer->dying);
 		list_move_tail(&imp->peer_link, &peer->dying);
-		if (invalidate(imp)) {
-			list_move_tail(&imp->peer_link, &peer->flushing);
-			peer->nr_dying--;
-		}
+		if (invalidate(imp))
+			start_flushing(imp);
 		cond_resched_lock(&peer->udev->lock);
 	}
 	return !list_empty(&peer->flushing);
@@ -178,74 +194,51 @@ static void bury(struct ualink_import *imp)
 		ack_revoke(peer, tag, grant, request);
 }
 
-/*
- * Reports a death to the client, if it has an object: true if it has. Drops the lock
- * meanwhile. The record ends before that if the exporter waits, and else later.
- */
-static bool report(struct ualink_import *imp)
+/* Ends what no TLB holds: all of it, or what an exporter waits for. */
+static void bury_flushed(struct ualink_peer *peer, bool all)
 {
-	struct ualink_device *udev = imp->udev;
-	enum ualink_death death = imp->death;
-	void *priv = imp->priv;
-
-	if (priv && !udev->ops->import_tryget(priv))
-		priv = NULL;
-	if (imp->revoke_request)
-		bury(imp);
-	else
-		list_move_tail(&imp->peer_link, &imp->peer->reported);
-	if (!priv)
-		return false;
-
-	spin_unlock(&udev->lock);
-	udev->ops->import_dead(udev, priv, death);
-	udev->ops->import_put(priv);
-	spin_lock(&udev->lock);
-	return true;
-}
-
-/* Tells the client all that has died. Nobody else touches the list meanwhile. */
-static void report_flushed(struct ualink_peer *peer)
-{
-	struct ualink_device *udev = peer->udev;
-	bool told = false;
+	struct ualink_import *imp;
 
 	while (!list_empty(&peer->flushing)) {
-		told |= report(first_of(&peer->flushing));
-		cond_resched_lock(&udev->lock);
-	}
-	if (!told)
-		return;
-
-	spin_unlock(&udev->lock);
-	udev->ops->imports_died(udev);
-	spin_lock(&udev->lock);
-}
-
-/* Ends the records of what was reported, when nobody waits for it any more. */
-static void bury_reported(struct ualink_peer *peer)
-{
-	while (!list_empty(&peer->reported)) {
-		bury(first_of(&peer->reported));
+		imp = first_of(&peer->flushing);
+		if (!all && !imp->revoke_request)
+			break;
+		bury(imp);
 		cond_resched_lock(&peer->udev->lock);
 	}
 }
 
-/* Empties the TLBs; false if that has to be tried again. Drops the lock meanwhile. */
+/* Empties the TLBs; false if that has to be tried again. */
 static bool flush_imports(struct ualink_device *udev)
 {
-	int ret;
+	bool stopping;
 
-	spin_unlock(&udev->lock);
-	ret = udev->ops->import_flush(udev);
-	spin_lock(&udev->lock);
-	if (!ret)
+	if (!udev->ops->import_flush(udev))
 		return true;
 
 	ualink_count(udev, UALINK_COUNT_FLUSHES_FAILED);
+	spin_lock(&udev->lock);
 	ualink_device_set_wedged(udev);
 	/* The client waits to reset it. No exporter is told: all sessions have ended. */
-	return udev->state == UALINK_DEVICE_STOPPING;
+	stopping = udev->state == UALINK_DEVICE_STOPPING;
+	spin_unlock(&udev->lock);
+	return stopping;
+}
+
+/* False if the TLBs have to be tried again. */
+static bool end_flushing(struct ualink_peer *peer)
+{
+	struct ualink_device *udev = peer->udev;
+
+	/* What others invalidate meanwhile must not be told as dead before their flush. */
+	guard(mutex)(&udev->flush_mutex);
+	if (!flush_imports(udev))
+		return false;
+	spin_lock(&udev->lock);
+	bury_flushed(peer, false);
+	spin_unlock(&udev->lock);
+	udev->ops->imports_died(udev);
+	return true;
 }
 
 /*
@@ -255,16 +248,19 @@ static bool flush_imports(struct ualink_device *udev)
 void ualink_kill_work(struct ualink_peer *peer)
 {
 	struct ualink_device *udev = peer->udev;
+	bool flush;
 
 	spin_lock(&udev->lock);
-	if (invalidate_all(peer)) {
-		if (flush_imports(udev)) {
-			report_flushed(peer);
-			bury_reported(peer);
-		} else {
-			ualink_peer_kick_slow(peer, msecs_to_jiffies(FLUSH_RETRY_MS));
-		}
-	}
+	flush = invalidate_all(peer);
+	spin_unlock(&udev->lock);
+
+	flush = flush && !end_flushing(peer);
+
+	spin_lock(&udev->lock);
+	if (flush)
+		ualink_peer_kick_slow(peer, msecs_to_jiffies(FLUSH_RETRY_MS));
+	else
+		bury_flushed(peer, true);
 	if (!list_empty(&peer->dying))
 		ualink_peer_kick_slow(peer, msecs_to_jiffies(KILL_RETRY_MS));
 	spin_unlock(&udev->lock);

@@ -60,7 +60,6 @@ static struct ualink_peer *peer_create(struct ualink_device *udev, u32 id)
 	INIT_LIST_HEAD(&peer->imports);
 	INIT_LIST_HEAD(&peer->dying);
 	INIT_LIST_HEAD(&peer->flushing);
-	INIT_LIST_HEAD(&peer->reported);
 	INIT_LIST_HEAD(&peer->grants);
 	INIT_LIST_HEAD(&peer->ping.link);
 	INIT_WORK(&peer->rx_work, ualink_rx_work);

@@ -28,7 +28,7 @@
  * few on each import of it; never while the client is called, but for
  * &ualink_ops.send and &ualink_ops.import_tryget, which do not sleep. Order::
  *
- *     dma_resv locks
+ *     dma_resv locks, ualink_device.flush_mutex
  *       ualink_device.lock
  *         ualink_npa.lock
  *         locks of the transport, taken in ualink_ops.send
@@ -170,7 +170,7 @@ enum ualink_import_state {
  * What is needed to end it comes first, in one cache line: very many may die at once.
  */
 struct ualink_import {
-	/* In &ualink_peer.imports, .dying, .flushing or .reported; under lock */
+	/* In &ualink_peer.imports, .dying or .flushing; under lock */
 	struct list_head peer_link;
 	/* Immutable; holds a reference */
 	struct ualink_device *udev;
@@ -297,13 +297,12 @@ struct ualink_peer {
 
 	/*
 	 * Imports from it: those that are not REVOKING, those that still may be in
-	 * page tables, those that still may be in TLBs, and those in neither that
-	 * slow_work is just ending; and exports it holds
+	 * page tables, and those that still may be in TLBs, or are just being ended
+	 * by slow_work; and exports it holds
 	 */
 	struct list_head imports;
 	struct list_head dying;
 	struct list_head flushing;
-	struct list_head reported;
 	struct list_head grants;
 	u32 nr_imports;
 	u32 nr_dying;
@@ -409,6 +408,8 @@ struct ualink_device {
 	spinlock_t lock;
 	/* Serializes activation, deactivation and removal. Outer to all else. */
 	struct mutex state_mutex;
+	/* From a flush of the imports to the report of what it ends; inner to state_mutex only */
+	struct mutex flush_mutex;
 	/* An &enum ualink_device_state; under lock, set by device_set_state() only */
 	u8 state;
 	/* A flush or a gate failed; under lock, until the next activation */

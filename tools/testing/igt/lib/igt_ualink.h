@@ -238,6 +238,7 @@ void igt_ualink_stats(struct igt_ualink *dev, struct igt_ualink_stats *stats);
 /* Buffers in all of the VRAM that is free, each filled with @seed. */
 struct igt_ualink_bo **igt_ualink_fill_vram(struct igt_ualink *dev, uint32_t seed,
 					    unsigned int *count);
+uint64_t igt_ualink_submit_wait(const struct igt_ualink_bo *bo, uint32_t timeout_ms);
 
 /*
  * Snapshot of the counters of all devices of the pod. The end of it waits until

@@ -579,7 +579,7 @@ static FILE *open_debugfs(struct igt_ualink *dev, const char *name, const char *
 /* The number in the line "key: number", or UINT64_MAX. */
 static uint64_t counter(struct igt_ualink *dev, const char *key)
 {
-	FILE *file = open_debugfs(dev, "ualink/stats", "r");
+	FILE *file = open_debugfs(dev, "amdgpu_ualink_stats", "r");
 	uint64_t value = UINT64_MAX, number;
 	char word[64];
 

@@ -292,3 +292,27 @@ struct igt_ualink_bo **igt_ualink_fill_vram(struct igt_ualink *dev, uint32_t see
 	*count = n;
 	return bos;
 }
+
+/**
+ * igt_ualink_submit_wait:
+ * @bo: mapped memory whose first word is not UINT64_MAX, nor becomes it
+ * @timeout_ms: when the job gives up
+ *
+ * Submits a job that reads the word until then, and sees to it that it runs.
+ *
+ * Returns: the job.
+ */
+uint64_t igt_ualink_submit_wait(const struct igt_ualink_bo *bo, uint32_t timeout_ms)
+{
+	struct igt_ualink_cmd cmd = {
+		.op = IGT_UALINK_WAIT,
+		.timeout_ms = timeout_ms,
+		.dst = bo->va,
+		.value = UINT64_MAX,
+	};
+	uint64_t job;
+
+	igt_assert_eq(bo->dev->backend->submit(bo->dev, &cmd, 1, &job), 0);
+	igt_assert_eq(bo->dev->backend->wait(bo->dev, job, 50), -EBUSY);
+	return job;
+}

@@ -455,20 +455,11 @@ static void kept_for_reuse(struct igt_ualink_pod *pod)
 
 static void close_while_running(struct igt_ualink_pod *pod)
 {
-	struct igt_ualink_cmd cmd = {
-		.op = IGT_UALINK_WAIT,
-		.timeout_ms = 60000,
-		.value = UINT64_MAX,
-	};
 	struct igt_ualink_pair pair;
-	uint64_t job;
 
 	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 12);
 	igt_ualink_store(pair.exporter, pair.own->va, 0);
-	cmd.dst = pair.far->va;
-	igt_assert_eq(pair.importer->backend->submit(pair.importer, &cmd, 1,
-						     &job), 0);
-	igt_assert_eq(pair.importer->backend->wait(pair.importer, job, 50), -EBUSY);
+	igt_ualink_submit_wait(pair.far, 60000);
 	close(pair.importer->fd);
 
 	/* the accelerator is free for others, and so is the memory */

@@ -248,22 +248,6 @@ static void reuse(struct igt_ualink_pod *pod)
 	igt_ualink_exporter_stop(&exporter);
 }
 
-static uint64_t submit_wait(const struct igt_ualink_bo *bo, uint32_t timeout_ms)
-{
-	struct igt_ualink_cmd cmd = {
-		.op = IGT_UALINK_WAIT,
-		.timeout_ms = timeout_ms,
-		.dst = bo->va,
-		.value = UINT64_MAX,
-	};
-	uint64_t job;
-
-	igt_assert_eq(bo->dev->backend->submit(bo->dev, &cmd, 1, &job), 0);
-	/* it runs */
-	igt_assert_eq(bo->dev->backend->wait(bo->dev, job, 50), -EBUSY);
-	return job;
-}
-
 static void busy(struct igt_ualink_pod *pod)
 {
 	struct igt_ualink_pair pair, other;
@@ -276,7 +260,7 @@ static void busy(struct igt_ualink_pod *pod)
 	igt_ualink_fill_pattern(local, 11);
 	igt_ualink_store(pair.exporter, pair.own->va, 0);
 
-	job = submit_wait(pair.far, 60000);
+	job = igt_ualink_submit_wait(pair.far, 60000);
 	igt_ualink_revoke(pair.own);
 	igt_assert_eq(pair.importer->backend->wait(pair.importer, job, 10000),
 		      -EFAULT);
@@ -313,7 +297,7 @@ static void revoke_with_signals(struct igt_ualink_pod *pod, bool restart)
 
 	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], SIZE, 21);
 	igt_ualink_store(pair.exporter, pair.own->va, 0);
-	job = submit_wait(pair.far, 60000);
+	job = igt_ualink_submit_wait(pair.far, 60000);
 	arg.gem_handle = pair.own->handle;
 
 	/* the job has its time of grace, in which the signals come */
@@ -362,7 +346,7 @@ static void queued(struct igt_ualink_pod *pod)
 	local = igt_ualink_bo_create(pair.importer, SIZE, 0);
 	igt_ualink_store(pair.exporter, pair.own->va, 0);
 
-	job = submit_wait(pair.far, 60000);
+	job = igt_ualink_submit_wait(pair.far, 60000);
 	cmd.dst = local->va;
 	igt_assert_eq(pair.importer->backend->submit(pair.importer, &cmd, 1,
 						     &behind), 0);

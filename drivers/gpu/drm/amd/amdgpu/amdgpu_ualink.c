@@ -48,13 +48,16 @@ static struct ualink_device *adev_to_udev(struct amdgpu_device *adev)
  * @adev: amdgpu_device pointer
  * @ret: what an operation of the block returned
  *
- * If it has not, only a reset helps; it is done by a work item.
+ * If it has not, only a reset helps; it is done by a work item. Where nothing is shared, or
+ * it is just being ended, none is needed: a block that fails again after its reset must not
+ * take the GPU along.
  *
  * Return: @ret.
  */
 int amdgpu_ualink_check(struct amdgpu_device *adev, int ret)
 {
-	if (ret == -EIO)
+	/* Pairs with WRITE_ONCE() in amdgpu_ualink_set_state(). */
+	if (ret == -EIO && READ_ONCE(adev->ualink->state) == AMDGPU_UALINK_ON)
 		amdgpu_reset_domain_schedule(adev->reset_domain, &adev->ualink->recover_work);
 	return ret;
 }
@@ -167,6 +170,9 @@ static int amdgpu_ualink_provision(struct amdgpu_device *adev)
 		params.vpod = p->vpod;
 		params.members = p->members;
 		ret = drm_ualink_provision(adev_to_drm(adev), &params);
+		if (!ret)
+			ualink_device_debugfs_init(adev_to_udev(adev),
+						   adev_to_drm(adev)->debugfs_root);
 	}
 	kfree(p);
 	return ret;
@@ -191,6 +197,13 @@ static void amdgpu_ualink_hw_disable(struct amdgpu_device *adev)
 	up_read(&adev->reset_domain->sem);
 }
 
+static void amdgpu_ualink_set_state(struct amdgpu_ualink *ual, enum amdgpu_ualink_state state)
+{
+	lockdep_assert_held(&ual->mutex);
+	/* Pairs with READ_ONCE() of those who do not hold the mutex. */
+	WRITE_ONCE(ual->state, state);
+}
+
 /* Joins the vPod, if there is one. */
 static int amdgpu_ualink_join(struct amdgpu_device *adev)
 {
@@ -207,7 +220,10 @@ static int amdgpu_ualink_join(struct amdgpu_device *adev)
 	if (ret)
 		return ret;
 	ret = ualink_device_activate(adev_to_udev(adev));
-	WRITE_ONCE(ual->running, !ret);
+	if (ret)
+		amdgpu_ualink_hw_disable(adev);
+	else
+		amdgpu_ualink_set_state(ual, AMDGPU_UALINK_ON);
 	return ret;
 }
 
@@ -217,11 +233,12 @@ static void amdgpu_ualink_leave(struct amdgpu_device *adev)
 	struct amdgpu_ualink *ual = adev->ualink;
 
 	lockdep_assert_held(&ual->mutex);
-	if (!ual->running)
+	if (ual->state == AMDGPU_UALINK_OFF)
 		return;
+	amdgpu_ualink_set_state(ual, AMDGPU_UALINK_LEAVING);
 	ualink_device_deactivate(adev_to_udev(adev));
 	amdgpu_ualink_hw_disable(adev);
-	WRITE_ONCE(ual->running, false);
+	amdgpu_ualink_set_state(ual, AMDGPU_UALINK_OFF);
 }
 
 static void amdgpu_ualink_work(struct work_struct *work)
@@ -231,13 +248,13 @@ static void amdgpu_ualink_work(struct work_struct *work)
 	int ret = 0;
 
 	mutex_lock(&ual->mutex);
-	if (atomic_xchg(&ual->restart, 0) && ual->running) {
+	if (atomic_xchg(&ual->restart, 0) && ual->state == AMDGPU_UALINK_ON) {
 		/* So that the others are told. */
 		amdgpu_ualink_hw_enable(adev);
 		amdgpu_ualink_leave(adev);
 		ret = amdgpu_ualink_join(adev);
 		ual->restarts++;
-	} else if (!ual->running && !ual->stopped && !adev->in_suspend) {
+	} else if (ual->state == AMDGPU_UALINK_OFF && !ual->stopped && !adev->in_suspend) {
 		ret = amdgpu_ualink_join(adev);
 	}
 	mutex_unlock(&ual->mutex);
@@ -254,8 +271,8 @@ static void amdgpu_ualink_recover_work(struct work_struct *work)
 		.src = AMDGPU_RESET_SRC_UNKNOWN,
 	};
 
-	/* Pairs with WRITE_ONCE() in amdgpu_ualink_stop(). */
-	if (READ_ONCE(ual->stopped))
+	/* Not any more, or not again? Pairs with WRITE_ONCE() in amdgpu_ualink_set_state(). */
+	if (READ_ONCE(ual->state) != AMDGPU_UALINK_ON)
 		return;
 	dev_warn(ual->adev->dev, "UALink does not answer, resetting the GPU\n");
 	amdgpu_device_gpu_recover(ual->adev, NULL, &context);
@@ -288,13 +305,12 @@ void amdgpu_ualink_stop(struct amdgpu_device *adev)
 	if (!ual)
 		return;
 	mutex_lock(&ual->mutex);
-	/* Pairs with READ_ONCE() in amdgpu_ualink_recover_work(). */
-	WRITE_ONCE(ual->stopped, true);
+	ual->stopped = true;
 	amdgpu_ualink_leave(adev);
 	mutex_unlock(&ual->mutex);
 	amdgpu_ualink_set_irq(adev, false);
 	drm_ualink_unplug(adev_to_drm(adev));
-	/* To leave may fail, and ask for a reset, which in turn asks for a restart. */
+	/* A reset in turn asks for a restart. */
 	cancel_work_sync(&ual->recover_work);
 	cancel_work_sync(&ual->work);
 }
@@ -480,17 +496,12 @@ static int amdgpu_ualink_stats_show(struct seq_file *m, void *data)
 DEFINE_SHOW_ATTRIBUTE(amdgpu_ualink_stats);
 
 /**
- * amdgpu_ualink_debugfs_init - debugfs files of UALink
- * @adev: amdgpu_device pointer, started
+ * amdgpu_ualink_debugfs_init - counters of the hardware in debugfs
+ * @adev: amdgpu_device pointer, registered
  */
 void amdgpu_ualink_debugfs_init(struct amdgpu_device *adev)
 {
-	struct dentry *dir;
-
-	if (!adev->ualink)
-		return;
-	dir = debugfs_create_dir("ualink", adev_to_drm(adev)->debugfs_root);
-	debugfs_create_file("stats", 0400, dir, adev, &amdgpu_ualink_stats_fops);
-	if (adev_to_udev(adev))
-		ualink_device_debugfs_init(adev_to_udev(adev), dir);
+	if (adev->ualink)
+		debugfs_create_file("amdgpu_ualink_stats", 0400, adev_to_drm(adev)->debugfs_root,
+				    adev, &amdgpu_ualink_stats_fops);
 }

@@ -139,6 +139,18 @@ struct amdgpu_ualink_npa {
 };
 
 /**
+ * enum amdgpu_ualink_state - is the GPU in its vPod?
+ * @AMDGPU_UALINK_OFF: no; nothing is shared
+ * @AMDGPU_UALINK_ON: yes
+ * @AMDGPU_UALINK_LEAVING: all that is shared is being ended
+ */
+enum amdgpu_ualink_state {
+	AMDGPU_UALINK_OFF,
+	AMDGPU_UALINK_ON,
+	AMDGPU_UALINK_LEAVING,
+};
+
+/**
  * struct amdgpu_ualink - UALink of a GPU, &amdgpu_device.ualink; NULL if it has none
  */
 struct amdgpu_ualink {
@@ -160,8 +172,8 @@ struct amdgpu_ualink {
 	bool irq_on;
 	/** @mutex: start, stop, suspend, resume and @work, one at a time */
 	struct mutex mutex;
-	/** @running: between start and stop, but for suspend; under @mutex */
-	bool running;
+	/** @state: an &enum amdgpu_ualink_state; written under @mutex */
+	u8 state;
 	/** @stopped: for good; under @mutex */
 	bool stopped;
 	/** @work: starts again after a reset, or starts at last when there is a vPod */

@@ -430,7 +430,7 @@ void amdgpu_ualink_bo_release(struct amdgpu_bo *bo)
 	bool import = amdgpu_ualink_bo_is_import(bo);
 
 	/* If it fails, the GPU is reset. All imports have died before UALink stops. */
-	if (import && READ_ONCE(drm_to_adev(obj->dev)->ualink->running))
+	if (import && READ_ONCE(drm_to_adev(obj->dev)->ualink->state) != AMDGPU_UALINK_OFF)
 		amdgpu_ualink_flush(obj->dev);
 	drm_ualink_gem_release(obj);
 	if (import)

@@ -237,6 +237,47 @@ static void gem_import_dies(struct kunit *test)
 	gem_test_expect_idle(test, dev);
 }
 
+/* The core notes many deaths, and lets them be told: those from before the latest flush. */
+static void gem_told_after_flush(struct kunit *test)
+{
+	struct ualink_device *udev = drm_ualink_device(&gem_test_dev(test, 1)->drm);
+	struct file *a = gem_test_open(test, 0), *b = gem_test_open(test, 1);
+	struct drm_gem_ualink_import imports[2];
+	struct drm_gem_ualink_export args;
+	struct drm_gem_object *objs[2];
+	u64 deaths = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(objs); i++) {
+		KUNIT_ASSERT_EQ(test, gem_test_export(test, a, gem_test_object(test, a, TEST_SIZE),
+						      0, &args), 0);
+		KUNIT_ASSERT_EQ(test, gem_test_import(test, b, args.handle, i, &imports[i]), 0);
+		objs[i] = gem_test_object_of_fd(test, imports[i].fd);
+	}
+	drm_ualink_import_dead(udev, objs[0], UALINK_DEATH_PEER_LOST);
+	drm_ualink_imports_died(udev);
+	KUNIT_EXPECT_EQ(test, gem_test_count_events(b, &deaths), 0);
+
+	KUNIT_EXPECT_EQ(test, drm_ualink_import_flush(udev), 0);
+	drm_ualink_import_dead(udev, objs[1], UALINK_DEATH_PEER_LOST);
+	drm_ualink_imports_died(udev);
+	KUNIT_EXPECT_EQ(test, gem_test_count_events(b, &deaths), 1);
+	KUNIT_EXPECT_EQ(test, deaths, 1);
+	gem_test_read_event(b);
+
+	KUNIT_EXPECT_EQ(test, drm_ualink_import_flush(udev), 0);
+	drm_ualink_imports_died(udev);
+	KUNIT_EXPECT_EQ(test, gem_test_query(test, b, DRM_UALINK_QUERY_IMPORTS, 0, NULL, 0, 0), 2);
+	KUNIT_EXPECT_EQ(test, gem_test_count_events(b, &deaths), 1);
+	KUNIT_EXPECT_EQ(test, deaths, 2);
+
+	gem_test_close_fd(imports[0].fd);
+	gem_test_close_fd(imports[1].fd);
+	gem_test_close(a);
+	gem_test_close(b);
+	gem_test_expect_idle(test, gem_test_dev(test, 1));
+}
+
 /* Deaths that come while nobody reads, and a file that is closed meanwhile */
 static void gem_close_with_event(struct kunit *test)
 {
@@ -515,6 +556,7 @@ static struct kunit_case import_cases[] = {
 	KUNIT_CASE(gem_import_deadline),
 	KUNIT_CASE(gem_import_while_going),
 	KUNIT_CASE(gem_import_dies),
+	KUNIT_CASE(gem_told_after_flush),
 	KUNIT_CASE(gem_close_with_event),
 	KUNIT_CASE_SLOW(gem_storm),
 	KUNIT_CASE(gem_unplug),

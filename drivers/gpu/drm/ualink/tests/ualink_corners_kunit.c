@@ -507,7 +507,7 @@ static void corners_other_ready_ack(struct kunit *test)
 	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, ualink_mock_import_end(async));
 }
 
-/* The last reference to the object goes between the page tables and the report. */
+/* The last reference to the object goes between the page tables and the flush. */
 static void corners_dies_while_going(struct kunit *test)
 {
 	struct pair p = make_pair(test, true);
@@ -518,7 +518,8 @@ static void corners_dies_while_going(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, refcount_dec_and_test(&p.obj->ref));
 	ualink_mock_go(p.a, UALINK_MOCK_IMPORT_FLUSH);
 	UALINK_MOCK_EXPECT(test, ualink_mock_released(p.mem));
-	KUNIT_EXPECT_EQ(test, p.obj->deaths, 0);
+	KUNIT_EXPECT_EQ(test, ualink_mock_calls(p.a, UALINK_MOCK_DEAD), 1);
+	KUNIT_EXPECT_EQ(test, p.obj->why, UALINK_DEATH_REVOKED);
 	KUNIT_EXPECT_EQ(test, ualink_import_death(p.obj->imp), UALINK_DEATH_REVOKED);
 	refcount_set(&p.obj->ref, 1);
 	ualink_mock_close(p.obj);

@@ -258,23 +258,26 @@ static void op_import_dead(struct ualink_device *udev, void *priv, enum ualink_d
 	op_enter(node, UALINK_MOCK_DEAD);
 
 	guard(spinlock)(&node->pod->lock);
-	if (obj->mapped || !obj->invalidated ||
-	    (!flush_given_up(node) && (!obj->flushed || obj->cached)))
-		ualink_mock_violation(node, "import_dead before the flush");
-	if (obj->deaths++)
+	if (obj->mapped || !obj->invalidated)
+		ualink_mock_violation(node, "import_dead while it is mapped");
+	if (obj->why != UALINK_ALIVE)
 		ualink_mock_violation(node, "import_dead twice");
 	obj->why = why;
-	node->untold++;
 }
 
 static void op_imports_died(struct ualink_device *udev)
 {
 	struct ualink_mock *node = ualink_device_priv(udev);
 
+	struct ualink_mock_import *obj;
+
 	op_enter(node, UALINK_MOCK_DIED);
 
+	/* Those that have come since the flush are told after their own. */
 	guard(spinlock)(&node->pod->lock);
-	node->untold = 0;
+	list_for_each_entry(obj, &node->objs, link)
+		if (obj->why != UALINK_ALIVE && (obj->flushed || flush_given_up(node)))
+			obj->deaths = 1;
 }
 
 static const struct ualink_ops mock_ops = {
@@ -431,6 +434,7 @@ void ualink_mock_expect_clean(struct ualink_mock *node)
 static void node_unregister(struct ualink_mock *node)
 {
 	struct ualink_mock_pod *pod = node->pod;
+	struct ualink_mock_import *obj;
 	struct ualink_mock_mem *mem;
 	int i;
 
@@ -450,9 +454,11 @@ static void node_unregister(struct ualink_mock *node)
 	list_for_each_entry(mem, &node->mems, link)
 		if (mem->exp && mem->state != UALINK_MOCK_RELEASED)
 			ualink_mock_violation(node, "memory was never released");
+	list_for_each_entry(obj, &node->objs, link)
+		if (obj->why != UALINK_ALIVE && !obj->deaths)
+			ualink_mock_violation(node, "a death was never told");
 	spin_unlock(&pod->lock);
 	ualink_mock_expect_clean(node);
-	KUNIT_EXPECT_EQ(pod->test, node->untold, 0);
 }
 
 /* What the test still has outlives the device. */

@@ -137,8 +137,6 @@ struct ualink_mock {
 	bool deaf;
 	bool quiet;
 	bool gone;
-	/* Deaths since the last imports_died */
-	unsigned int untold;
 	/* what the latest import_flush gave */
 	bool import_flush_failed;
 	struct ualink_mock_op_state ops[UALINK_MOCK_OPS];
@@ -212,8 +210,9 @@ struct ualink_mock_import {
 	bool busy;
 	/* Calls of import_invalidate(), and of those with force */
 	unsigned int tries, forced;
-	unsigned int deaths;
+	/* Noted as dead for that reason; and told so, which is 1 */
 	enum ualink_death why;
+	unsigned int deaths;
 };
 
 /* An import in another thread. */
