@@ -51,14 +51,17 @@ apply() {
 	done
 }
 
+is_as_made() { is_clean && [ "$(cut -d' ' -f2 "$work/.git/ualink")" = "$(d rev-parse HEAD)" ]; }
+
 # build/libdrm; one that has work in it is not touched
 make_tree() {
 	local version state=$work/.git/ualink
+	# a sentence of its text
 	version=$(sed -n 's/^The series is against libdrm \([0-9.]*[0-9]\)\..*/\1/p' "$letter")
 	[ -n "$version" ] || die "the cover letter does not say for which libdrm the patches are"
 	if [ -e "$state" ]; then
 		[ "$(cat "$state")" != "$(patches_sum) $(d rev-parse HEAD)" ] || return 0
-		if [ -z "${FORCE:-}" ] && { ! is_clean || [ "$(cut -d' ' -f2 "$state")" != "$(d rev-parse HEAD)" ]; }; then
+		if [ -z "${FORCE:-}" ] && ! is_as_made; then
 			say "build/libdrm has work that is not in patches/libdrm, and is taken as it is"
 			return
 		fi
@@ -105,8 +108,9 @@ is_refreshed() {
 
 # The headers are those of this repository, as make headers_install leaves them.
 same_headers() {
-	diff "$work/include/drm/drm_ualink.h" <(sed 's/_UAPI_DRM/_DRM/' "$top/include/uapi/drm/drm_ualink.h") &&
-	diff "$work/tests/ualink/vualink_drm.h" <(sed 's/_UAPI_VUALINK/_VUALINK/' "$top/include/uapi/drm/vualink_drm.h")
+	local uapi=$top/include/uapi/drm
+	diff "$work/include/drm/drm_ualink.h" <(sed 's/_UAPI_DRM/_DRM/' "$uapi/drm_ualink.h") &&
+	diff "$work/tests/ualink/vualink_drm.h" <(sed 's/_UAPI_VUALINK/_VUALINK/' "$uapi/vualink_drm.h")
 }
 
 options=(-Dauto_features=disabled -Damdgpu=enabled -Dudev=false --prefix=/usr --libdir=lib)
@@ -114,7 +118,10 @@ options=(-Dauto_features=disabled -Damdgpu=enabled -Dudev=false --prefix=/usr --
 build_in() {
 	local out=$1 source=$2
 	shift 2
-	[ -f "$out/build.ninja" ] || { rm -rf "$out" && meson setup "$out" "$source" "${options[@]}" "$@"; } || return
+	if [ ! -f "$out/build.ninja" ]; then
+		rm -rf "$out"
+		meson setup "$out" "$source" "${options[@]}" "$@" || return
+	fi
 	ninja -C "$out" -j"$JOBS"
 }
 build_old() {
@@ -149,13 +156,16 @@ run_tests() {
 	local name result
 	ninja -C "$new" test > "$logs/libdrm-test.log" 2>&1 || true
 	test_results > "$logs/libdrm-tests"
-	for name in core-symbols-check amdgpu-symbols-check ualink_wrappers ualink_cache ualink_threads ualink_amdgpu ualink_device allgather; do
-		grep -q "^$name " "$logs/libdrm-tests" || tap_fail "test $name: did not run" "$logs/libdrm-test.log"
+	for name in {core,amdgpu}-symbols-check ualink_{wrappers,cache,threads,amdgpu,device} allgather; do
+		grep -q "^$name " "$logs/libdrm-tests" ||
+			tap_fail "test $name: did not run" "$logs/libdrm-test.log"
 	done
 	while read -r name result; do
 		case $name:$result in
 		*:OK) tap_ok "test $name" ;;
-		ualink_device:SKIP | allgather:SKIP) tap_ok "test $name is skipped without accelerators" ;;
+		ualink_device:SKIP | allgather:SKIP)
+			tap_ok "test $name is skipped without accelerators"
+			;;
 		*:SKIP) tap_skip "test $name" "needs what this machine does not have" ;;
 		*) tap_fail "test $name: $result" "$logs/libdrm-test.log" ;;
 		esac
@@ -183,14 +193,16 @@ abi_grows() {
 # What programs were compiled with only gets more.
 headers_grow() {
 	local gone
-	gone=$(d diff base HEAD -- xf86drm.h xf86drmMode.h libsync.h amdgpu/amdgpu.h | grep '^-[^-]' || true)
+	gone=$(d diff base HEAD -- xf86drm.h xf86drmMode.h libsync.h amdgpu/amdgpu.h |
+		grep '^-[^-]' || true)
 	[ -z "$gone" ] || { echo "$gone"; return 1; }
 }
 
 install_new() {
 	rm -rf "$root"
 	DESTDIR=$root meson install -C "$new" --no-rebuild --quiet
-	[ -s "$root/usr/share/man/man3/drmHandleEvent.3" ] && [ -s "$root/usr/share/man/man7/drm-ualink.7" ]
+	[ -s "$root/usr/share/man/man3/drmHandleEvent.3" ] &&
+	[ -s "$root/usr/share/man/man7/drm-ualink.7" ]
 }
 # Each header by itself, as C and C++; MACHINE may be -m32
 headers_compile() {
@@ -209,7 +221,8 @@ program_links() {
 	flags=$(PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig \
 		pkg-config --cflags --libs libdrm_amdgpu libdrm) || return
 	# shellcheck disable=SC2086
-	gcc -Wall -Werror -x c - $flags -Wl,-rpath-link,"$root/usr/lib" -o "$build/.libdrm-program" <<-'END'
+	gcc -Wall -Werror -o "$build/.libdrm-program" -x c - $flags \
+		-Wl,-rpath-link,"$root/usr/lib" <<-'END'
 		#include <amdgpu.h>
 		#include <xf86drmUALink.h>
 		int main(void)
@@ -229,22 +242,31 @@ boot() {
 			echo "timeout 300 $new/tests/ualink/$t; echo result: $t \$?"
 		done
 		# shellcheck disable=SC2016 # it is for the other shell
-		echo 'for f in /sys/kernel/debug/dri/[0-9]*/hw/hw_stats; do grep "^stale 0\$" $f || echo result: stale; done'
+		echo 'for f in /sys/kernel/debug/dri/[0-9]*/hw/hw_stats; do' \
+			'grep "^stale 0\$" $f || echo result: stale; done'
 	} > "$build/.libdrm-cmd"
 	"$here/run-uml.sh" -m 512M -t 700 -o "$logs/libdrm-uml" "$kernel" "$build/.libdrm-cmd" \
 		vualink.pods=1 vualink.accels=3
 }
 booted() { grep -q "^result: $1 0\$" "$logs/libdrm-uml.log"; }
+booted_well() {
+	[ -f "$logs/libdrm-uml/rc" ] && [ ! -f "$logs/libdrm-uml/splats" ] &&
+	grep -q '^stale 0$' "$logs/libdrm-uml.log" &&
+	! grep -q '^result: stale' "$logs/libdrm-uml.log"
+}
 run_uml() {
 	boot > "$logs/libdrm-uml.log" 2>&1 || true
 	for t in ualink_device allgather; do
-		if booted $t; then tap_ok "$t with virtual accelerators"; else tap_fail "$t with virtual accelerators" "$logs/libdrm-uml.log"; fi
+		if booted $t; then
+			tap_ok "$t with virtual accelerators"
+		else
+			tap_fail "$t with virtual accelerators" "$logs/libdrm-uml.log"
+		fi
 	done
-	if [ -f "$logs/libdrm-uml/rc" ] && [ ! -f "$logs/libdrm-uml/splats" ] &&
-	   grep -q '^stale 0$' "$logs/libdrm-uml.log" && ! grep -q '^result: stale' "$logs/libdrm-uml.log"; then
+	if booted_well; then
 		tap_ok "no access went where it must not, the kernel did not complain"
 	else
-		tap_fail "no access went where it must not, the kernel did not complain" "$logs/libdrm-uml.log"
+		tap_fail "an access went where it must not, or the kernel complained" "$logs/libdrm-uml.log"
 	fi
 }
 
@@ -252,24 +274,26 @@ check() {
 	[ -n "${NO_DEPS:-}" ] || "$here/deps.sh" libdrm
 	lock libdrm
 	tap_start libdrm
-	if ! (if [ -n "${LIBDRM_SRC:-}" ]; then make_copy; else make_tree; fi) > "$logs/libdrm-tree.log" 2>&1; then
+	# in a shell of its own, since what fails there ends it
+	if ! (if [ -n "${LIBDRM_SRC:-}" ]; then make_copy; else make_tree; fi) \
+			> "$logs/libdrm-tree.log" 2>&1; then
 		tap_fail "the patches apply" "$logs/libdrm-tree.log"
 		tap_done
 		exit 1
 	fi
 	cat "$logs/libdrm-tree.log"
-	old=$build/libdrm-old new=$build/libdrm-build root=$build/libdrm-root
-	if [ -n "${LIBDRM_SRC:-}" ]; then
-		work=$build/libdrm-src old=$build/libdrm-src-old new=$build/libdrm-src-build root=$build/libdrm-src-root
-	fi
+	[ -z "${LIBDRM_SRC:-}" ] || work=$build/libdrm-src
+	old=$work-old new=$work-build root=$work-root
 	tap_ok "the patches apply to $(d log -1 --format=%s base)"
 	[ -n "${LIBDRM_SRC:-}" ] || tap_check "patches/libdrm is what build/libdrm has" is_refreshed
 	tap_check "the headers are the kernel's" same_headers
 	tap_check "libdrm builds without the patches" build_old
 	tap_check "libdrm builds with them, and without warnings" build_new
 	run_tests
-	tap_check "the ABI of libdrm only grows" abi_grows libdrm.so core-symbols.txt xf86drm.h xf86drmUALink.h
-	tap_check "the ABI of libdrm_amdgpu only grows" abi_grows amdgpu/libdrm_amdgpu.so amdgpu/amdgpu-symbols.txt amdgpu/amdgpu.h
+	tap_check "the ABI of libdrm only grows" \
+		abi_grows libdrm.so core-symbols.txt xf86drm.h xf86drmUALink.h
+	tap_check "the ABI of libdrm_amdgpu only grows" \
+		abi_grows amdgpu/libdrm_amdgpu.so amdgpu/amdgpu-symbols.txt amdgpu/amdgpu.h
 	tap_check "public headers only grow" headers_grow
 	tap_check "it can be installed" install_new
 	tap_check "each header compiles as C and C++" headers_compile
