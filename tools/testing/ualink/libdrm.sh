@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# libdrm.sh [check|tree|refresh] - the patches for libdrm, patches/libdrm.
+# libdrm.sh [check|tree|build|refresh] - the patches for libdrm, patches/libdrm.
 #   check    builds libdrm with them, and tests it: on this machine with a device that is
 #            only made up, in UML with virtual accelerators. Writes build/results/libdrm.tap
 #   tree     build/libdrm: the source that the cover letter names, and the patches as commits
+#   build    build/libdrm-build: libdrm with them, and its tests
 #   refresh  commits of build/libdrm -> patches/libdrm
 # The source is Debian's. To change a patch: edit build/libdrm, commit --fixup, rebase
 # --autosquash base, check, refresh.
@@ -156,14 +157,15 @@ run_tests() {
 	local name result
 	ninja -C "$new" test > "$logs/libdrm-test.log" 2>&1 || true
 	test_results > "$logs/libdrm-tests"
-	for name in {core,amdgpu}-symbols-check ualink_{wrappers,cache,threads,amdgpu,device} allgather; do
+	for name in {core,amdgpu}-symbols-check ualink_{wrappers,cache,threads,amdgpu,device} \
+			ualink_amdgpu_device allgather; do
 		grep -q "^$name " "$logs/libdrm-tests" ||
 			tap_fail "test $name: did not run" "$logs/libdrm-test.log"
 	done
 	while read -r name result; do
 		case $name:$result in
 		*:OK) tap_ok "test $name" ;;
-		ualink_device:SKIP | allgather:SKIP)
+		ualink_device:SKIP | ualink_amdgpu_device:SKIP | allgather:SKIP)
 			tap_ok "test $name is skipped without accelerators"
 			;;
 		*:SKIP) tap_skip "test $name" "needs what this machine does not have" ;;
@@ -311,6 +313,12 @@ check() {
 case ${1:-check} in
 check) check ;;
 tree) lock libdrm && make_tree ;;
+build)
+	lock libdrm
+	make_tree
+	build_in "$work-build" "$work" -Dman-pages=enabled > "$logs/libdrm-build.log" 2>&1 ||
+		{ tail -n 30 "$logs/libdrm-build.log"; die "libdrm does not build"; }
+	;;
 refresh) lock libdrm && refresh ;;
-*) die "usage: libdrm.sh [check|tree|refresh]" ;;
+*) die "usage: libdrm.sh [check|tree|build|refresh]" ;;
 esac
