@@ -3,17 +3,17 @@
 
 S := tools/testing/ualink
 # these may be given on make's command line
-export SOAK_SECONDS SEED CPUS INPUTS LONG PLAIN DEBUG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
+export SOAK_SECONDS SEED CPUS INPUTS LONG PLAIN DEBUG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC LIBDRM_SRC DEBIAN_MIRROR
 
 .PHONY: help run check tree absorb refresh verify lint bisect kunit igt bench \
 	faults fuzz model kcsan coverage emu emu-run check-amdgpu \
-	igt-patches signoff clean distclean
+	igt-patches check-libdrm libdrm-refresh signoff clean distclean
 
 help:
 	@echo 'For a start:'
 	@echo '  make run        build a kernel with UALink, boot it (no root, no KVM), see it work'
 	@echo '                  PODS=n ACCELS=n: so many pods of so many accelerators (1, 2)'
-	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt demo lint bench fuzz model emu faults coverage"'
+	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt libdrm demo lint bench fuzz model emu faults coverage"'
 	@echo '  make emu-run    three VMs with the real amdgpu driver on emulated GPUs: shared, revoked, killed, back again'
 	@echo
 	@echo 'To read and change the code: edit drivers/, include/, Documentation/ here, then'
@@ -24,12 +24,14 @@ help:
 	@echo '  make tree       build/linux: a kernel tree with the patches as commits; edit it as you like'
 	@echo '                  KSRC=dir: on your own kernel tree, which is only read'
 	@echo '  make refresh    write the commits of build/linux to patches/ and to the folders'
+	@echo '  make libdrm-refresh  likewise the commits of build/libdrm (make check-libdrm makes it) to patches/libdrm'
 	@echo
 	@echo 'Tests one by one:'
 	@echo '  make verify     patches and folders are the same series, which applies to the pristine kernel'
 	@echo '  make kunit      KUnit in a kernel with lockdep and KASAN; SUITES="ualink_npa* ..."'
 	@echo '  make igt        IGT tests in the same kernel; TESTS="ualink_revoke ualink_uapi@subtest ..."'
 	@echo '  make lint       checkpatch, W=1, sparse, coccinelle, kernel-doc, headers'
+	@echo '  make check-libdrm  patches/libdrm: built, and tested with virtual accelerators; LIBDRM_SRC=dir: on a copy of your tree'
 	@echo '  make bench      times and sizes, in build/results/bench.json'
 	@echo '  make faults     failing allocations, a soak against a model, others in trouble; SOAK_SECONDS=600'
 	@echo '  make fuzz       the decoder of messages in user space'
@@ -64,6 +66,12 @@ emu-run:
 
 check-amdgpu:
 	@$(S)/amdgpu.sh $(TESTS)
+
+check-libdrm:
+	@$(S)/libdrm.sh
+
+libdrm-refresh:
+	@$(S)/libdrm.sh refresh
 
 igt-patches:
 	@$(S)/igt-patches.sh

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # amdgpu.sh [TEST...] - the real amdgpu driver on emulated GPUs (see emu/ and emu-vm.sh):
-# KUnit of the driver, a GPU without UALink, the IGT tests on two GPUs of one VM, and a pod of
-# three VMs of which some get killed. Writes build/results/amdgpu.tap. TEST: an IGT test, or a
+# KUnit of the driver, a GPU without UALink, libdrm's functions and the IGT tests on two GPUs of
+# one VM, and a pod of three VMs of which some get killed. Writes build/results/amdgpu.tap. TEST: an IGT test, or a
 # shell pattern for test@subtest, instead of all.
 #   LONG=1   all IGT tests; else a selection that takes some minutes
 #   PLAIN=1  a kernel without lockdep and KASAN
@@ -145,6 +145,17 @@ fail_in_turn() {
 	done
 }
 
+# libdrm with patches/libdrm: two GPUs of one VM, by BOs and SDMA
+libdrm() {
+	"$here/libdrm.sh" build || return
+	cat > "$logs/amdgpu-libdrm.sh" <<-END
+		modprobe amdgpu || exit 1
+		timeout 250 $build/libdrm-build/tests/ualink/ualink_amdgpu_device || exit 2
+		modprobe -r amdgpu || exit 3
+	END
+	in_vm libdrm 2 "" 300 || { cat "$logs/amdgpu-libdrm.out"; return 1; }
+}
+
 # what igt-run.sh needs, where the VMs look for it
 igt_files() {
 	local name
@@ -199,6 +210,7 @@ if [ $# = 0 ]; then
 	tap_check "amdgpu on a GPU without UALink" without
 	[ -n "${PLAIN:-}" ] || tap_check "unit tests in amdgpu" units
 	tap_check "a block that does not answer" fails
+	tap_check "libdrm's functions for amdgpu" libdrm
 fi
 igt
 [ $# != 0 ] || tap_check "a pod of three VMs, of which some get killed" pod_course

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# deps.sh run|check|dev|kcsan|emu... - install the Debian packages that are missing: those
-# for make run, those for make check as well, or those for make absorb, make kcsan or
-# make emu (its QEMU is another, see fetch-qemu.sh). Who is not root gets the line to type.
+# deps.sh run|check|dev|kcsan|emu|libdrm... - install the Debian packages that are missing:
+# those for make run, those for make check as well, or those for make absorb, make kcsan,
+# make emu (its QEMU is another, see fetch-qemu.sh) or make check-libdrm. Who is not root
+# gets the line to type.
 . "$(dirname "$0")/lib.sh"
 
 # package:what shows that it is there (a command, or a file with wildcards)
@@ -14,6 +15,8 @@ check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch spin:spin rsync:
 	perl:/usr/share/perl/*/Term/ANSIColor.pm
 	python3-ply:/usr/lib/python3/dist-packages/ply python3-git:/usr/lib/python3/dist-packages/git"
 kcsan="qemu-system-x86:qemu-system-x86_64 libelf-dev:/usr/include/gelf.h binutils:nm"
+libdrm="meson:meson ninja-build:ninja pkg-config:pkg-config binutils:readelf g++:g++
+	python3-docutils:rst2man"
 emu="libelf-dev:/usr/include/gelf.h binutils:nm kmod:modprobe"
 dev="git-absorb:/usr/lib/git-core/git-absorb"
 
@@ -21,11 +24,12 @@ want=
 for what in "${@:-none}"; do
 	case $what in
 	run) want+=" $run" ;;
-	check) want+=" $run $check" ;;
+	check) want+=" $run $check $libdrm" ;;
+	libdrm) want+=" $run $libdrm" ;;
 	kcsan) want+=" $run $kcsan" ;;
 	emu) want+=" $run $emu" ;;
 	dev) want+=" git:git python3:python3 xz-utils:xz $dev" ;;
-	*) die "usage: deps.sh run|check|dev|kcsan|emu..." ;;
+	*) die "usage: deps.sh run|check|dev|kcsan|emu|libdrm..." ;;
 	esac
 done
 [ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
