@@ -388,6 +388,8 @@ static void mark_dead(struct drm_ualink_imported *imported)
 	spin_lock(&ual->lock);
 	imported->dead = true;
 	spin_unlock(&ual->lock);
+	/* For drm_ualink_import_dead(); see drm_ualink_import_tryget(). */
+	prefetchw(imported->records.rb_node);
 }
 
 static int zap_locked(struct drm_gem_object *obj, struct drm_exec *exec, bool force)
@@ -466,12 +468,17 @@ static struct drm_gem_object *next_alias(struct drm_ualink_imported *target,
 int drm_ualink_import_invalidate(struct ualink_device *udev, void *priv, bool force)
 {
 	struct drm_gem_object *obj = priv, *alias = NULL;
+	struct drm_ualink_imported *imported = gem_to_imported(obj);
 	int ret;
 
-	/* Once it is marked as dead, there are no new aliases. */
+	prefetchw(&imported->dead);
 	ret = zap_object(obj, force);
+	/* Now that it is marked as dead, there are no new aliases. */
+	if (list_empty(&imported->aliases))
+		return ret;
+
 	while (!ret) {
-		alias = next_alias(gem_to_imported(obj), alias);
+		alias = next_alias(imported, alias);
 		if (IS_ERR_OR_NULL(alias))
 			return PTR_ERR_OR_ZERO(alias);
 		ret = zap_object(alias, force);
