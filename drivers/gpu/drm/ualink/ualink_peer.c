@@ -10,20 +10,24 @@
 /**
  * DOC: Peer state machine
  *
- * ::
+ * .. kernel-render:: DOT
+ *    :alt: the states of a peer
+ *    :caption: States of a peer
  *
- *                 greeting begins             greeting is complete
- *      +------+ ----------------> +----------+ --------> +----+
- *      | DOWN |                   | GREETING |           | UP |
- *      +------+ <---------------- +----------+ <-------- +----+
- *       ^    ^    not answered      |      new session    |  ^
- *       |    |                      | refused             |  | heard again, or
- *       |    |                      v                     |  | REVOKE answered
- *       |    |            +--------------+     answer     v  |
- *       |    +----------- | INCOMPATIBLE |     overdue  +---------+
- *       |                 +--------------+              | SUSPECT |
- *       |                                               +---------+
- *       +---- peer timeout, link down, BYE, reset ----------+
+ *    digraph "peer" {
+ *       rankdir = LR; node [shape = box, fontsize = 10]; edge [fontsize = 9];
+ *       DOWN -> GREETING [label = "greeting begins"];
+ *       GREETING -> UP [label = "greeting is complete"];
+ *       GREETING -> DOWN [label = "not answered"];
+ *       GREETING -> INCOMPATIBLE [label = "refused"];
+ *       INCOMPATIBLE -> GREETING [label = "greeting begins"];
+ *       UP -> SUSPECT [label = "answer overdue"];
+ *       SUSPECT -> UP [label = "heard again, or\nREVOKE answered"];
+ *       UP -> GREETING [label = "new session"];
+ *       SUSPECT -> GREETING [label = "new session"];
+ *       UP -> DOWN [label = "link down,\nBYE, reset"];
+ *       SUSPECT -> DOWN [label = "peer timeout,\nlink down, BYE, reset"];
+ *    }
  *
  * A session, and with it every grant and every import, outlives SUSPECT and
  * ends with all other transitions out of UP and SUSPECT.
