@@ -671,11 +671,11 @@ static u64 sum_messages(const atomic64_t *counters)
 }
 
 /**
- * ualink_device_info - state and counters of an accelerator
+ * ualink_device_get_info - state and counters of an accelerator
  * @udev: the device
  * @info: filled in
  */
-void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *info)
+void ualink_device_get_info(struct ualink_device *udev, struct ualink_device_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->vpod = udev->vpod;

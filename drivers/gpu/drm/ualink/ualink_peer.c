@@ -327,12 +327,12 @@ bool ualink_device_is_member(struct ualink_device *udev, u32 id)
 EXPORT_SYMBOL_GPL(ualink_device_is_member);
 
 /**
- * ualink_peer_info - state of the connection to another accelerator
+ * ualink_peer_get_info - state of the connection to another accelerator
  * @udev: the local accelerator
  * @id: accelerator id of the peer
  * @info: filled in; a peer that was never needed is DOWN
  */
-void ualink_peer_info(struct ualink_device *udev, u32 id, struct ualink_peer_info *info)
+void ualink_peer_get_info(struct ualink_device *udev, u32 id, struct ualink_peer_info *info)
 {
 	struct ualink_peer *peer = xa_load(&udev->peers, id);
 

@@ -361,7 +361,7 @@ static struct ualink_device_info skel_info(struct skel_device *skel)
 {
 	struct ualink_device_info info;
 
-	ualink_device_info(drm_ualink_device(&skel->drm), &info);
+	ualink_device_get_info(drm_ualink_device(&skel->drm), &info);
 	return info;
 }
 
