@@ -357,7 +357,7 @@ void ualink_device_get_info(struct ualink_device *udev, struct ualink_device_inf
 void ualink_device_count_refused(struct ualink_device *udev);
 u64 ualink_device_tunable(struct ualink_device *udev, enum ualink_tunable which);
 int ualink_device_set_tunable(struct ualink_device *udev, enum ualink_tunable which, u64 value);
-void ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir);
+struct dentry *ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir);
 
 /* Interrupts; callable from any context */
 void ualink_notify_rx(struct ualink_device *udev, u32 src);

@@ -317,8 +317,11 @@ DEFINE_DEBUGFS_ATTRIBUTE(drop_idle_fops, NULL, drop_idle_set, "%llu\n");
  * There is no counterpart: the files go when the client removes @dir, as DRM does
  * for the folder of a device that is unregistered. That must be before the last
  * ualink_device_put(), since the files hold no reference.
+ *
+ * Return: the folder, for files of the client that belong there, or an ERR_PTR() as
+ * debugfs has it, with which nobody has to do anything.
  */
-void ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir)
+struct dentry *ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir)
 {
 	dir = debugfs_create_dir("ualink", dir);
 	debugfs_create_file("exports", 0400, dir, udev, &exports_fops);
@@ -327,5 +330,6 @@ void ualink_device_debugfs_init(struct ualink_device *udev, struct dentry *dir)
 	debugfs_create_file("npa", 0400, dir, udev, &npa_fops);
 	debugfs_create_file("counters", 0400, dir, udev, &counters_fops);
 	debugfs_create_file_unsafe("drop_idle", 0200, dir, udev, &drop_idle_fops);
+	return dir;
 }
 EXPORT_SYMBOL_GPL(ualink_device_debugfs_init);

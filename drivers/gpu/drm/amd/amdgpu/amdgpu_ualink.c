@@ -472,12 +472,13 @@ DEFINE_SHOW_ATTRIBUTE(amdgpu_ualink_stats);
  */
 void amdgpu_ualink_debugfs_init(struct amdgpu_device *adev)
 {
-	struct dentry *dir;
+	struct dentry *dir = adev_to_drm(adev)->debugfs_root;
 
 	if (!adev->ualink)
 		return;
-	dir = debugfs_create_dir("ualink", adev_to_drm(adev)->debugfs_root);
-	debugfs_create_file("stats", 0400, dir, adev, &amdgpu_ualink_stats_fops);
 	if (adev_to_udev(adev))
-		ualink_device_debugfs_init(adev_to_udev(adev), dir);
+		dir = ualink_device_debugfs_init(adev_to_udev(adev), dir);
+	else
+		dir = debugfs_create_dir("ualink", dir);
+	debugfs_create_file("stats", 0400, dir, adev, &amdgpu_ualink_stats_fops);
 }
