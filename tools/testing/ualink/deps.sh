@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# deps.sh run|check|dev|kcsan|emu - install the Debian packages that are missing: those
-# for make run, those for make check as well, or those for make absorb, make kcsan or
+# deps.sh run|check|dev|kcsan|emu|docs - install the Debian packages that are missing: those
+# for make run, those for make check as well, or those for make absorb, make check-docs, make kcsan or
 # make emu (its QEMU is another, see fetch-qemu.sh). Who is not root gets the line to type.
 . "$(dirname "$0")/lib.sh"
 
@@ -15,15 +15,17 @@ check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch spin:spin rsync:
 	python3-ply:/usr/lib/python3/dist-packages/ply python3-git:/usr/lib/python3/dist-packages/git"
 kcsan="qemu-system-x86:qemu-system-x86_64 libelf-dev:/usr/include/gelf.h binutils:nm"
 emu="libelf-dev:/usr/include/gelf.h binutils:nm kmod:modprobe"
+docs="python3-sphinx:sphinx-build graphviz:dot rsync:rsync libc6-dev:/usr/include/stdio.h"
 dev="git-absorb:/usr/lib/git-core/git-absorb"
 
 case ${1:-} in
 run) want=$run ;;
 check) want="$run $check" ;;
 kcsan) want="$run $kcsan" ;;
+docs) want="$run $docs" ;;
 emu) want="$run $emu" ;;
 dev) want="git:git python3:python3 xz-utils:xz $dev" ;;
-*) die "usage: deps.sh run|check|dev|kcsan|emu" ;;
+*) die "usage: deps.sh run|check|dev|kcsan|emu|docs" ;;
 esac
 [ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
 
