@@ -455,7 +455,7 @@ static void silent_peer(void)
 	expect(in_time(!counter(importer, "nr_import_records")), "the record stays");
 	expect_fdinfo(importer, "drm-ualink-imports: 0");
 	expect_fdinfo(importer, "drm-ualink-deaths:");
-	tune(importer, "heartbeat_ms", 1000);
+	tune(importer, "heartbeat_ms", 500);
 	tune(importer, "peer_timeout_ms", 5000);
 	drop(&s);
 	recover();
