@@ -700,7 +700,7 @@ void ualink_device_get_info(struct ualink_device *udev, struct ualink_device_inf
 	info->imports = udev->nr_imports;
 	ualink_npa_usage(&udev->npa, &info->npa_used, &info->npa_quarantined);
 }
-EXPORT_SYMBOL_GPL(ualink_device_info);
+EXPORT_SYMBOL_GPL(ualink_device_get_info);
 
 /**
  * ualink_device_count_refused - counts what the client has refused by itself

@@ -350,4 +350,4 @@ void ualink_peer_get_info(struct ualink_device *udev, u32 id, struct ualink_peer
 	info->bad_msgs = peer->bad_msgs;
 	spin_unlock(&udev->lock);
 }
-EXPORT_SYMBOL_GPL(ualink_peer_info);
+EXPORT_SYMBOL_GPL(ualink_peer_get_info);
