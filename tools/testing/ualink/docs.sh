@@ -111,13 +111,18 @@ share() {
 	make -s -C "$tree" ARCH=x86 O="$dir" headers > "$logs/uapi-headers.log" 2>&1 || { tail "$logs/uapi-headers.log"; return 1; }
 	gcc -std=gnu11 -O2 -Wall -Wextra -Werror -isystem "$dir/usr/include" "$tree/$pages/share.c" -o "$out/share" || return
 	cat > "$build/.docs-share" <<-'END'
+		# the first two that have UALink; vgem is there as well
+		node() { ls -d /sys/class/drm/renderD*/device/ualink | sed -n "$1s,.*/\(renderD[0-9]*\)/.*,/dev/dri/\1,p"; }
+		soon() { for i in $(seq 300); do "$@" && return; sleep 0.1; done; echo "never: $*"; exit 1; }
+		has() { [ "$(wc -c < "$1")" -ge "$2" ]; }
 		mkfifo /tmp/keep
-		./share export /dev/dri/renderD128 < /tmp/keep > /tmp/handle &
+		./share export "$(node 1)" < /tmp/keep > /tmp/handle &
 		exec 3> /tmp/keep
-		while [ "$(wc -c < /tmp/handle)" != 16 ]; do sleep 0.1; done
-		./share import /dev/dri/renderD129 < /tmp/handle > /tmp/says &
+		soon has /tmp/handle 16
+		: > /tmp/says
+		./share import "$(node 2)" < /tmp/handle > /tmp/says &
 		import=$!
-		while [ ! -s /tmp/says ]; do sleep 0.1; done
+		soon has /tmp/says 20
 		exec 3>&-
 		wait $import || exit
 		cat /tmp/says
