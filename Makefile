@@ -3,10 +3,10 @@
 
 S := tools/testing/ualink
 # these may be given on make's command line
-export SOAK_SECONDS SEED CPUS INPUTS LONG PLAIN DEBUG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC LIBDRM_SRC DEBIAN_MIRROR
+export SPHINXDIRS SOAK_SECONDS SEED CPUS INPUTS LONG PLAIN DEBUG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC LIBDRM_SRC DEBIAN_MIRROR
 
 .PHONY: help run check tree absorb refresh verify lint bisect kunit igt bench \
-	faults fuzz model kcsan coverage emu emu-run check-amdgpu \
+	faults fuzz model kcsan coverage emu emu-run check-amdgpu check-docs \
 	igt-patches check-libdrm libdrm-refresh signoff clean distclean
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo '  make coverage   which branches of the core the tests take'
 	@echo '  make emu        the emulated GPU by itself'
 	@echo '  make check-amdgpu  amdgpu on emulated GPUs in QEMU: KUnit, IGT, a pod of VMs; LONG=1: all of IGT; PLAIN=1: no lockdep, no KASAN'
+	@echo '  make check-docs htmldocs without a warning, ABI entries, what the pages say of symptoms; pages in build/docs'
 	@echo '  make bisect     each patch builds and passes its KUnit'
 	@echo
 	@echo 'To send it upstream, for a human:'
@@ -72,6 +73,9 @@ check-libdrm:
 
 libdrm-refresh:
 	@$(S)/libdrm.sh refresh
+
+check-docs:
+	@$(S)/docs.sh
 
 igt-patches:
 	@$(S)/igt-patches.sh

@@ -355,7 +355,7 @@ void ualink_device_unregister(struct ualink_device *udev);
 void *ualink_device_priv(struct ualink_device *udev);
 u32 ualink_device_id(struct ualink_device *udev);
 bool ualink_device_active(struct ualink_device *udev);
-void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *info);
+void ualink_device_get_info(struct ualink_device *udev, struct ualink_device_info *info);
 void ualink_device_count_refused(struct ualink_device *udev);
 u64 ualink_device_tunable(struct ualink_device *udev, enum ualink_tunable which);
 int ualink_device_set_tunable(struct ualink_device *udev, enum ualink_tunable which, u64 value);
@@ -369,7 +369,7 @@ void ualink_notify_fault(struct ualink_device *udev, u32 src);
 
 /* Peers */
 bool ualink_device_is_member(struct ualink_device *udev, u32 id);
-void ualink_peer_info(struct ualink_device *udev, u32 id, struct ualink_peer_info *info);
+void ualink_peer_get_info(struct ualink_device *udev, u32 id, struct ualink_peer_info *info);
 
 /**
  * struct ualink_export_params - what is to be exported

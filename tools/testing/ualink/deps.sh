@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# deps.sh run|check|dev|kcsan|emu|libdrm... - install the Debian packages that are missing:
-# those for make run, those for make check as well, or those for make absorb, make kcsan,
-# make emu (its QEMU is another, see fetch-qemu.sh) or make check-libdrm. Who is not root
-# gets the line to type.
+# deps.sh run|check|dev|kcsan|emu|libdrm|docs... - install the Debian packages that are
+# missing: those for make run, those for make check as well, or those for make absorb, make
+# kcsan, make emu (its QEMU is another, see fetch-qemu.sh), make check-libdrm or make
+# check-docs. Who is not root gets the line to type.
 . "$(dirname "$0")/lib.sh"
 
 # package:what shows that it is there (a command, or a file with wildcards)
@@ -18,18 +18,16 @@ kcsan="qemu-system-x86:qemu-system-x86_64 libelf-dev:/usr/include/gelf.h binutil
 libdrm="meson:meson ninja-build:ninja pkg-config:pkg-config binutils:readelf g++:g++
 	python3-docutils:rst2man"
 emu="libelf-dev:/usr/include/gelf.h binutils:nm kmod:modprobe"
-dev="git-absorb:/usr/lib/git-core/git-absorb"
+docs="python3-sphinx:sphinx-build graphviz:dot rsync:rsync libc6-dev:/usr/include/stdio.h"
+dev="git:git python3:python3 xz-utils:xz git-absorb:/usr/lib/git-core/git-absorb"
 
+# shellcheck disable=SC2034
+kcsan="$run $kcsan" emu="$run $emu" docs="$run $docs" libdrm="$run $libdrm" check="$run $check $libdrm"
 want=
 for what in "${@:-none}"; do
 	case $what in
-	run) want+=" $run" ;;
-	check) want+=" $run $check $libdrm" ;;
-	libdrm) want+=" $run $libdrm" ;;
-	kcsan) want+=" $run $kcsan" ;;
-	emu) want+=" $run $emu" ;;
-	dev) want+=" git:git python3:python3 xz-utils:xz $dev" ;;
-	*) die "usage: deps.sh run|check|dev|kcsan|emu|libdrm..." ;;
+	run | check | dev | kcsan | emu | libdrm | docs) want+=" ${!what}" ;;
+	*) die "usage: deps.sh run|check|dev|kcsan|emu|libdrm|docs..." ;;
 	esac
 done
 [ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"

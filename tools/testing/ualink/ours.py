@@ -15,7 +15,7 @@ import sys
 
 from sync import ROOTS, git, names
 
-MESSAGE = re.compile(r"^(?:(?:Warning|Error|warning|error|WARNING|ERROR): )?([^\s:]+\.[chS]|[^\s:]*Kconfig):(\d+)")
+MESSAGE = re.compile(r"^(?:(?:Warning|Error|warning|error|WARNING|ERROR): )?([^\s:]+\.(?:[chS]|rst)|[^\s:]*Kconfig):(\d+)")
 
 
 def lists(tree):

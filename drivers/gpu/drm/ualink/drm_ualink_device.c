@@ -37,71 +37,7 @@
  *	memory back they die: drm_ualink_gem_dead() becomes true and
  *	&drm_ualink_funcs.zap takes them out of all page tables.
  *
- * What a driver has to add, beside the hardware part of &struct ualink_ops:
- *
- * .. code-block:: c
- *
- *	static const struct ualink_ops foo_ualink_ops = {
- *		DRM_UALINK_OPS,
- *		.send = foo_send,
- *		// ...
- *	};
- *
- *	static const struct drm_driver foo_driver = {
- *		DRM_UALINK_DRIVER_OPS,
- *		.gem_prime_import = foo_gem_prime_import,
- *		.postclose = foo_postclose,	// drm_ualink_postclose()
- *		.show_fdinfo = foo_show_fdinfo,	// drm_ualink_show_fdinfo()
- *		// ...
- *	};
- *
- *	static void foo_gem_free(struct drm_gem_object *obj)
- *	{
- *		if (drm_ualink_gem_free(obj))
- *			return;		// foo_ualink_funcs.destroy comes later
- *		ttm_bo_fini(&to_foo_bo(obj)->tbo);
- *	}
- *
- *	static void foo_bo_destroy(struct ttm_buffer_object *tbo)
- *	{
- *		drm_ualink_gem_release(&tbo->base);
- *		drm_gem_object_release(&tbo->base);
- *		kfree(to_foo_bo(&tbo->base));
- *	}
- *
- *	static struct drm_gem_object *
- *	foo_gem_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
- *	{
- *		if (drm_ualink_is_dma_buf(dma_buf))
- *			return drm_ualink_gem_prime_import(drm, dma_buf);
- *		return drm_gem_prime_import(drm, dma_buf);
- *	}
- *
- *	int foo_probe(struct foo_device *foo)
- *	{
- *		struct drm_ualink_caps caps = {
- *			.device = foo->vram_size / 4 * 3,
- *			.file = foo->vram_size / 2,
- *		};
- *		// ...
- *		ret = drm_ualink_init(&foo->drm, &foo_ualink_funcs, &caps);
- *		// ...
- *		ret = drm_ualink_provision(&foo->drm, &params);
- *		ret = ualink_device_activate(drm_ualink_device(&foo->drm));
- *		ret = drm_dev_register(&foo->drm, 0);
- *	}
- *
- *	void foo_remove(struct foo_device *foo)
- *	{
- *		drm_dev_unplug(&foo->drm);
- *		drm_ualink_unplug(&foo->drm);
- *		// now the hardware may go
- *	}
- *
- * &drm_gem_object_funcs.export of import objects is
- * drm_ualink_gem_prime_export(). Whatever maps an object for the CPU refuses
- * import objects with %-EOPNOTSUPP, and whatever names an object checks
- * drm_ualink_gem_dead() under its dma_resv and fails with %-ENODEV.
+ * What a driver has to add is in Documentation/gpu/ualink/driver-guide.rst.
  */
 
 /**

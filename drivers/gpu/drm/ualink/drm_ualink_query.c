@@ -26,7 +26,7 @@ static int query_device(struct drm_ualink *ual, struct drm_gem_ualink_query *arg
 		return 0;
 
 	if (udev) {
-		ualink_device_info(udev, &core);
+		ualink_device_get_info(udev, &core);
 		info.flags |= DRM_UALINK_DEVICE_PROVISIONED;
 	}
 	if (core.active)
@@ -57,7 +57,7 @@ static void fill_peer(struct drm_ualink *ual, u32 id, struct drm_ualink_peer_inf
 {
 	struct ualink_peer_info core = {};
 
-	ualink_peer_info(ual->udev, id, &core);
+	ualink_peer_get_info(ual->udev, id, &core);
 	*info = (struct drm_ualink_peer_info) {
 		.id = id,
 		.state = core.state,

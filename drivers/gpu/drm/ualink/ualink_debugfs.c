@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * What tests and people who debug want to see of an accelerator. Nothing here is ABI.
- *
- * Lists can be long. Each entry is copied under the lock and printed without it, so
- * that a reader delays nobody; in exchange, what is printed is no snapshot: an entry
- * that comes, goes or changes in the meantime can be missed or be there twice.
- */
 
 #include <linux/debugfs.h>
 #include <linux/sched.h>
@@ -13,6 +6,52 @@
 
 #include "ualink_internal.h"
 #include "ualink_names.h"
+
+/**
+ * DOC: Files in debugfs
+ *
+ * In the folder "ualink" of a device, for tests and for those who debug. None of it is
+ * ABI. What is called handle is a hash of it, the same as in the traces of this node.
+ *
+ * ``exports``
+ *	A line for each range of the segment that is in use: ``state``, ``size``,
+ *	``read_only``, and ``importers``, those that hold a grant.
+ * ``imports``
+ *	A line for each import that is not DEAD: ``exporter``, ``state``, ``size``,
+ *	``access``, its ``users`` in the core, and whether a driver's object is ``bound``
+ *	to it.
+ * ``peers``
+ *	A line for each accelerator that there was something to do with, this one itself
+ *	included: ``state``, ``session_age_ms``, ``rtt_min_ns``, whether
+ *	its ``gate`` is open; live ``imports`` from it and ``grants`` to it; requests that
+ *	are ``unanswered``, and ``queued_replies`` for which its ring has no room;
+ *	``sessions`` made; ``bad_msgs``; ``naks`` sent to it; messages that were
+ *	``ignored`` since they were late or repeated; ``replies_lost``, since it does
+ *	not empty its ring; and ``faults``, its accesses that the link MMU refused.
+ * ``npa``
+ *	Bytes of the segment: ``size``, ``used``, ``quarantined`` and ``largest_free``.
+ * ``counters``
+ *	First what there is now: ``nr_exports`` (those that quarantine only a range not
+ *	among them), ``nr_active_exports``, ``nr_quarantined``, ``nr_grants``,
+ *	``nr_imports``, ``nr_import_records``, ``exported_bytes``, ``nr_idle_imports``
+ *	and ``idle_bytes``. Then what happened since activation: ``exports`` made and
+ *	``exports_ended``; ``imports`` made, ``imports_reused`` without a message,
+ *	``imports_died``, and ``imports_abandoned`` by a signal or a deadline; exports
+ *	and imports refused to users (``refused_local``) and to peers
+ *	(``refused_peer``); ``bad_msgs``, ``naks_sent``, ``ignored``, ``replies_lost`` and
+ *	``faults`` as above, of all peers; requests sent again (``retries``); importers
+ *	that let a deadline pass (``revoke_timeouts``); ``flushes`` of the link TLB, and
+ *	``flushes_failed`` of it or of the TLBs for imports. Last, the messages
+ *	``sent_TYPE`` and ``received_TYPE``.
+ * ``drop_idle``
+ *	Writing gives back all imports that are kept unused.
+ */
+
+/*
+ * Lists can be long. Each entry is copied under the lock and printed without it, so
+ * that a reader delays nobody; in exchange, what is printed is no snapshot: an entry
+ * that comes, goes or changes in the meantime can be missed or be there twice.
+ */
 
 static const char * const counters[] = {
 	[UALINK_COUNT_EXPORTS] = "exports",

@@ -675,11 +675,11 @@ static u64 sum_messages(const atomic64_t *counters)
 }
 
 /**
- * ualink_device_info - state and counters of an accelerator
+ * ualink_device_get_info - state and counters of an accelerator
  * @udev: the device
  * @info: filled in
  */
-void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *info)
+void ualink_device_get_info(struct ualink_device *udev, struct ualink_device_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->vpod = udev->vpod;
@@ -704,7 +704,7 @@ void ualink_device_info(struct ualink_device *udev, struct ualink_device_info *i
 	info->imports = udev->nr_imports;
 	ualink_npa_usage(&udev->npa, &info->npa_used, &info->npa_quarantined);
 }
-EXPORT_SYMBOL_GPL(ualink_device_info);
+EXPORT_SYMBOL_GPL(ualink_device_get_info);
 
 /**
  * ualink_device_count_refused - counts what the client has refused by itself

@@ -10,24 +10,26 @@
 /**
  * DOC: Export state machine
  *
- * ::
+ * .. kernel-render:: DOT
+ *    :alt: the states of an export
+ *    :caption: States of an export
  *
- *     +-----+ mapped, published  +--------+   ended   +----------+
- *     | NEW | -----------------> | ACTIVE | --------> | REVOKING |
- *     +-----+                    +--------+           +----------+
- *                                              all answered |
- *                                         or deadline over  |
- *                                                           v
- *     +------+   flushed, no grants left             +-----------+ flush failed +--------+
- *     | DEAD | <------------------------------------ | UNMAPPING | -----------> | WEDGED |
- *     +------+                                       +-----------+              +--------+
- *        ^                                                  |
- *        |  last grant ends   +-------------+   flushed,    |
- *        +------------------- | QUARANTINED | <-------------+
- *                             +-------------+   grants left
+ *    digraph "export" {
+ *       rankdir = LR; node [shape = box, fontsize = 10]; edge [fontsize = 9];
+ *       NEW -> ACTIVE [label = "mapped, published"];
+ *       NEW -> WEDGED [label = "flush failed"];
+ *       ACTIVE -> REVOKING [label = "ended"];
+ *       REVOKING -> UNMAPPING [label = "all answered,\nor deadline over"];
+ *       UNMAPPING -> DEAD [label = "flushed,\nno grants left"];
+ *       UNMAPPING -> QUARANTINED [label = "flushed,\ngrants left"];
+ *       UNMAPPING -> WEDGED [label = "flush failed"];
+ *       QUARANTINED -> DEAD [label = "last grant ends"];
+ *       WEDGED -> DEAD [label = "reset"];
+ *    }
  *
- * The memory is released between UNMAPPING and what follows it, the NPA range
- * not before DEAD. Time alone ends nothing but REVOKING.
+ * The memory is released between UNMAPPING and DEAD or QUARANTINED, that of a
+ * WEDGED export by the reset; the NPA range is not used again before DEAD. Time
+ * alone ends nothing but REVOKING.
  */
 
 static struct kmem_cache *export_cache;

@@ -9,22 +9,24 @@
 /**
  * DOC: Import state machine
  *
- * ::
+ * .. kernel-render:: DOT
+ *    :alt: the states of an import
+ *    :caption: States of an import
  *
- *                    granted           last user leaves
- *     +---------+ ----------> +--------+ -----------> +------+
- *     | PENDING |             | ACTIVE |              | IDLE |
- *     +---------+             +--------+ <----------- +------+
- *       |     | given up        |    |   used again     |  | too old, too many
- *       |     v                 |    v                  |  v
- *       |  +-----------+ <------+   +----------+        |  (RELEASING)
- *       |  | RELEASING |  no cache  | REVOKING |        |
- *       |  +-----------+            +----------+        |
- *       |     | acknowledged          | out of page     | revoked
- *       v     v                       v tables, flushed v
- *     +---------------------------------------------------+
- *     |                        DEAD                       |
- *     +---------------------------------------------------+
+ *    digraph "import" {
+ *       rankdir = LR; node [shape = box, fontsize = 10]; edge [fontsize = 9];
+ *       PENDING -> ACTIVE [label = "granted"];
+ *       PENDING -> RELEASING [label = "given up"];
+ *       PENDING -> DEAD [label = "refused,\nor revoked"];
+ *       ACTIVE -> IDLE [label = "last user leaves"];
+ *       IDLE -> ACTIVE [label = "used again"];
+ *       ACTIVE -> RELEASING [label = "last user leaves,\nno cache"];
+ *       IDLE -> RELEASING [label = "too old, too many"];
+ *       ACTIVE -> REVOKING [label = "revoked,\nor session ends"];
+ *       IDLE -> DEAD [label = "revoked,\nor session ends"];
+ *       RELEASING -> DEAD [label = "acknowledged,\nor session ends"];
+ *       REVOKING -> DEAD [label = "out of page tables,\nflushed"];
+ *    }
  *
  * One record for each handle is alive (PENDING, ACTIVE or IDLE) at a time. A
  * record that is RELEASING holds no translation any more, but still answers a

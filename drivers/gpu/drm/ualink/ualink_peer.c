@@ -10,20 +10,24 @@
 /**
  * DOC: Peer state machine
  *
- * ::
+ * .. kernel-render:: DOT
+ *    :alt: the states of a peer
+ *    :caption: States of a peer
  *
- *                 greeting begins             greeting is complete
- *      +------+ ----------------> +----------+ --------> +----+
- *      | DOWN |                   | GREETING |           | UP |
- *      +------+ <---------------- +----------+ <-------- +----+
- *       ^    ^    not answered      |      new session    |  ^
- *       |    |                      | refused             |  | heard again, or
- *       |    |                      v                     |  | REVOKE answered
- *       |    |            +--------------+     answer     v  |
- *       |    +----------- | INCOMPATIBLE |     overdue  +---------+
- *       |                 +--------------+              | SUSPECT |
- *       |                                               +---------+
- *       +---- peer timeout, link down, BYE, reset ----------+
+ *    digraph "peer" {
+ *       rankdir = LR; node [shape = box, fontsize = 10]; edge [fontsize = 9];
+ *       DOWN -> GREETING [label = "greeting begins"];
+ *       GREETING -> UP [label = "greeting is complete"];
+ *       GREETING -> DOWN [label = "not answered"];
+ *       GREETING -> INCOMPATIBLE [label = "refused"];
+ *       INCOMPATIBLE -> GREETING [label = "greeting begins"];
+ *       UP -> SUSPECT [label = "answer overdue"];
+ *       SUSPECT -> UP [label = "heard again, or\nREVOKE answered"];
+ *       UP -> GREETING [label = "new session"];
+ *       SUSPECT -> GREETING [label = "new session"];
+ *       UP -> DOWN [label = "link down,\nBYE, reset"];
+ *       SUSPECT -> DOWN [label = "peer timeout,\nlink down, BYE, reset"];
+ *    }
  *
  * A session, and with it every grant and every import, outlives SUSPECT and
  * ends with all other transitions out of UP and SUSPECT.
@@ -322,12 +326,12 @@ bool ualink_device_is_member(struct ualink_device *udev, u32 id)
 EXPORT_SYMBOL_GPL(ualink_device_is_member);
 
 /**
- * ualink_peer_info - state of the connection to another accelerator
+ * ualink_peer_get_info - state of the connection to another accelerator
  * @udev: the local accelerator
  * @id: accelerator id of the peer
  * @info: filled in; a peer that was never needed is DOWN
  */
-void ualink_peer_info(struct ualink_device *udev, u32 id, struct ualink_peer_info *info)
+void ualink_peer_get_info(struct ualink_device *udev, u32 id, struct ualink_peer_info *info)
 {
 	struct ualink_peer *peer = xa_load(&udev->peers, id);
 
@@ -345,4 +349,4 @@ void ualink_peer_info(struct ualink_device *udev, u32 id, struct ualink_peer_inf
 	info->bad_msgs = peer->bad_msgs;
 	spin_unlock(&udev->lock);
 }
-EXPORT_SYMBOL_GPL(ualink_peer_info);
+EXPORT_SYMBOL_GPL(ualink_peer_get_info);

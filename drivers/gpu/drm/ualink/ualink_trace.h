@@ -17,7 +17,29 @@
  * DOC: Trace events
  *
  * All messages and all changes of a state can be traced. None of the events is
- * stable uAPI. Fields that mean the same in all of them:
+ * stable uAPI.
+ *
+ * ``ualink_msg_tx``, ``ualink_msg_rx``
+ *	A message was given to the transport, or queued since its ring is full; a
+ *	well-formed one came.
+ * ``ualink_msg_bad``
+ *	A malformed message came; ``error`` is the part of it that is wrong.
+ * ``ualink_peer_state``, ``ualink_export_state``, ``ualink_import_state``
+ *	A change from ``old`` to ``new``, with a ``reason`` if it is a death.
+ * ``ualink_greeting``
+ *	A step of a greeting.
+ * ``ualink_timeout``
+ *	A wait came to its deadline. ``what`` is "import" (the IMPORT ioctl), "revoke"
+ *	(the answer to a REVOKE), "answer" (to anything: the peer is SUSPECT now),
+ *	"peer" (it is DOWN now) or "greeting"; ``id`` is the accelerator that was
+ *	waited for.
+ * ``ualink_flush``, ``ualink_gate``
+ *	The link TLB was flushed, a source gate opened or closed; or not, if ``err``
+ *	is not 0.
+ * ``ualink_fault``
+ *	The link MMU refused an access of ``peer``.
+ *
+ * Fields that mean the same in all of them:
  *
  * - ``dev``: the dev_name() of the local accelerator
  * - ``peer``: accelerator id of the remote one

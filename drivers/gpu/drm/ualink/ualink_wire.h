@@ -39,20 +39,29 @@ struct ualink_msg;
  *
  * NAK refuses a request that is not of the greeting, and nothing else.
  *
- * Payloads, with the offset of each field in bytes from the beginning of the payload::
- *
- *     HELLO, HELLO_ACK     0 lowest version, 1 highest version, 2 segment shift,
- *                          3 page shift, 4 features (u32), 8 vPod (16 bytes)
- *     HELLO_NAK, BYE       0 reason (u32)
- *     READY, READY_ACK     nothing
- *     IMPORT_REQ           0 tag, 8 secret, 16 access (u32)
- *     IMPORT_RSP           0 tag, 8 offset, 16 size, 24 status (u32), 28 access (u32)
- *     RELEASE, RELEASE_ACK 0 tag, 8 grant
- *     REVOKE               0 tag, 8 grant, 16 grace in ms (u32)
- *     REVOKE_ACK           0 tag, 8 grant
- *     PING, PONG           nothing
- *     NAK                  0 version, 1 type, 2 reason (u16), 8 request id,
- *                          16 and 24 session
+ * ==== ============ ============ ====================================================
+ * type message      answer       payload: offset and name of each field
+ * ==== ============ ============ ====================================================
+ * 0x01 HELLO        HELLO_ACK,   0 lowest version (u8), 1 highest version (u8),
+ *                   HELLO_NAK    2 segment shift (u8), 3 page shift (u8),
+ *                                4 features (u32), 8 vPod (16 bytes)
+ * 0x02 HELLO_ACK                 as HELLO
+ * 0x03 HELLO_NAK                 0 reason (u32)
+ * 0x04 READY        READY_ACK
+ * 0x05 READY_ACK
+ * 0x10 IMPORT_REQ   IMPORT_RSP   0 tag, 8 secret, 16 access (u32)
+ * 0x11 IMPORT_RSP                0 tag, 8 offset, 16 size, 24 status (u32),
+ *                                28 access (u32)
+ * 0x12 RELEASE      RELEASE_ACK  0 tag, 8 grant
+ * 0x13 RELEASE_ACK               0 tag, 8 grant
+ * 0x14 REVOKE       REVOKE_ACK   0 tag, 8 grant, 16 grace in ms (u32)
+ * 0x15 REVOKE_ACK                0 tag, 8 grant
+ * 0x16 PING         PONG
+ * 0x17 PONG
+ * 0x20 BYE                       0 reason (u32)
+ * 0x21 NAK                       0 version (u8), 1 type (u8), 2 reason (u16),
+ *                                8 request id, 16 and 24 session
+ * ==== ============ ============ ====================================================
  *
  * Fields without a width have eight bytes. The low bits of a tag hold the id of the
  * exporter, so that each message about an export can come from one side only.

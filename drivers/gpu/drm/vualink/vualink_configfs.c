@@ -29,32 +29,8 @@
  *	echo 1 > pod/enabled
  *	cat pod/accels/b/device
  *
- * Attributes of a pod:
- *
- * uuid
- *	The vPod of all its accelerators that name no other.
- * segment_shift
- *	log2 of the bytes of each accelerator's NPA segment.
- * enabled
- *	1 makes the fabric and plugs in the accelerators, 0 takes all away.
- *
- * Attributes of an accelerator:
- *
- * id
- *	Accelerator id, 0 to 1023; by default the lowest that is free.
- * vram_size, visible_size
- *	Bytes of VRAM, and how many of them the CPU can reach.
- * vpod
- *	uuid of its vPod, "pod" for that of the pod, or "none".
- * plugged
- *	1 if it is to be there while the pod is enabled. The one that can be
- *	written at any time: on an enabled pod it plugs the accelerator in or out.
- * device
- *	Name of the device, read only; empty while it is not there.
- *
- * Everything else fails with EBUSY while the pod is enabled, and so does making
- * an accelerator. Removing the folder of an accelerator unplugs it. The folder of
- * a pod cannot be removed while there is one in it: that fails with ENOTEMPTY.
+ * The files are described in Documentation/ABI/testing/configfs-vualink. Only
+ * ``plugged`` can be written while the pod is enabled: it plugs an accelerator in or out.
  */
 
 /**

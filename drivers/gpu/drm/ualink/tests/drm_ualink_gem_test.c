@@ -428,7 +428,7 @@ struct ualink_device_info gem_test_info(struct gem_test_device *dev)
 {
 	struct ualink_device_info info;
 
-	ualink_device_info(drm_ualink_device(&dev->drm), &info);
+	ualink_device_get_info(drm_ualink_device(&dev->drm), &info);
 	return info;
 }
 

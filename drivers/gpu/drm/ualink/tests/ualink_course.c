@@ -102,7 +102,7 @@ static bool given_back(struct lane *lane)
 {
 	struct ualink_peer_info info;
 
-	ualink_peer_info(lane->b->udev, lane->a->id, &info);
+	ualink_peer_get_info(lane->b->udev, lane->a->id, &info);
 	return !info.grants && READ_ONCE(lane->a->udev->nr_import_records) == 1;
 }
 

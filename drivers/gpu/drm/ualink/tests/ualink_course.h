@@ -4,7 +4,7 @@
 
 #include "ualink_mock.h"
 
-/*
+/**
  * DOC: The course
  *
  * A course of events in which every type of message is sent. Several courses run at

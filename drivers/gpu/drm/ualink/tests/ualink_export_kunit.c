@@ -37,7 +37,7 @@ static void export_lives_and_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ualink_mock_calls(node, UALINK_MOCK_MAP), 1);
 	/* That of the activation, and none for the export. */
 	KUNIT_EXPECT_EQ(test, ualink_mock_calls(node, UALINK_MOCK_FLUSH), 1);
-	ualink_device_info(node->udev, &info);
+	ualink_device_get_info(node->udev, &info);
 	KUNIT_EXPECT_EQ(test, info.exports, 1);
 	KUNIT_EXPECT_EQ(test, info.exported_bytes, UALINK_MOCK_PAGE);
 	KUNIT_EXPECT_EQ(test, info.npa_used, UALINK_MOCK_PAGE);
@@ -193,7 +193,7 @@ static void export_wedges(struct kunit *test)
 	ualink_export_end(mem->exp);
 	KUNIT_EXPECT_EQ(test, ualink_export_wait(mem->exp), -EIO);
 	KUNIT_EXPECT_FALSE(test, ualink_mock_released(mem));
-	ualink_device_info(b->udev, &info);
+	ualink_device_get_info(b->udev, &info);
 	KUNIT_EXPECT_TRUE(test, info.wedged);
 	KUNIT_EXPECT_EQ(test, info.npa_used, 2 * UALINK_MOCK_PAGE);
 	UALINK_MOCK_EXPECT(test, obj->deaths == 1);
@@ -203,7 +203,7 @@ static void export_wedges(struct kunit *test)
 
 	recover(b);
 	KUNIT_EXPECT_TRUE(test, ualink_mock_released(mem));
-	ualink_device_info(b->udev, &info);
+	ualink_device_get_info(b->udev, &info);
 	KUNIT_EXPECT_FALSE(test, info.wedged);
 	ualink_mock_expect_clean(b);
 	ualink_mock_get(a, ualink_mock_export(b));

@@ -582,7 +582,7 @@ enum ualink_peer_state ualink_mock_peer_state(struct ualink_mock *node,
 {
 	struct ualink_peer_info info;
 
-	ualink_peer_info(node->udev, other->id, &info);
+	ualink_peer_get_info(node->udev, other->id, &info);
 	return info.state;
 }
 

@@ -14,7 +14,7 @@
 
 #include "../ualink_internal.h"
 
-/*
+/**
  * DOC: The mock pod
  *
  * A pod of accelerators that live in one kernel: a client of the core whose hardware

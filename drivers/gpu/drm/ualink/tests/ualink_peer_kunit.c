@@ -335,14 +335,14 @@ static void peer_is_suspect(struct kunit *test)
 	/* That also a timer which waits for the old value sees the new one, is a part of it. */
 	ualink_device_set_tunable(a->udev, UALINK_HEARTBEAT_MS, 50);
 	UALINK_MOCK_EXPECT(test, ualink_mock_peer_state(a, b) == UALINK_PEER_SUSPECT);
-	ualink_peer_info(a->udev, b->id, &info);
+	ualink_peer_get_info(a->udev, b->id, &info);
 	KUNIT_EXPECT_FALSE(test, info.confirmed);
 	KUNIT_EXPECT_EQ(test, info.imports, 1);
 	KUNIT_EXPECT_EQ(test, ualink_mock_access(obj, true), 0);
 
 	ualink_mock_set_deaf(b, false);
 	UALINK_MOCK_EXPECT(test, ualink_mock_peer_state(a, b) == UALINK_PEER_UP);
-	ualink_peer_info(a->udev, b->id, &info);
+	ualink_peer_get_info(a->udev, b->id, &info);
 	KUNIT_EXPECT_TRUE(test, info.confirmed);
 	KUNIT_EXPECT_EQ(test, info.sessions, 1);
 	KUNIT_EXPECT_EQ(test, obj->deaths, 0);

@@ -211,7 +211,7 @@ static void revoke_leaves_quarantine(struct kunit *test)
 
 	/* Time frees nothing. */
 	msleep(200);
-	ualink_device_info(p.b->udev, &info);
+	ualink_device_get_info(p.b->udev, &info);
 	KUNIT_EXPECT_EQ(test, info.npa_quarantined, UALINK_MOCK_PAGE);
 	KUNIT_EXPECT_EQ(test, info.npa_used, 2 * UALINK_MOCK_PAGE);
 	KUNIT_EXPECT_EQ(test, info.exported_bytes, UALINK_MOCK_PAGE);
