@@ -16,10 +16,11 @@ wanted=" ${*:-scripts patches files w1 sparse variants exports cocci kerneldoc h
 mine() { python3 "$here/ours.py" "$1" "$tree" | { grep -v '^drivers/gpu/drm/amd/' || true; }; }
 mine new > "$out/new"
 mine changed > "$out/changed"
-sources() { grep '\.c$' "$out/$1" | while read -r f; do [ ! -f "$tree/$f" ] || echo "$f"; done; }
+# tools/ has make files of its own, see selftests.sh
+sources() { grep '\.c$' "$out/$1" | grep -v '^tools/' | while read -r f; do [ ! -f "$tree/$f" ] || echo "$f"; done; }
 # folders that have a Makefile of ours, without those below another one
 folders() {
-	grep '/Makefile$' "$out/new" | xargs -r -n 1 dirname | sort |
+	grep '/Makefile$' "$out/new" | grep -v '^tools/' | xargs -r -n 1 dirname | sort |
 		awk '{for (i = 1; i < NR; i++) if (index($0, d[i] "/") == 1) next; d[NR] = $0; print}'
 }
 # our sources in other folders, and those of the base that we change, as objects
@@ -202,7 +203,7 @@ headers() {
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	echo '# our headers, each alone' > "$dir/Makefile"
-	for h in $(grep '\.h$' "$out/new"); do
+	for h in $(grep '\.h$' "$out/new" | grep -v '^tools/'); do
 		# a header of trace events is read several times by design
 		[ -f "$tree/$h" ] || continue
 		n=$((n + 1))
