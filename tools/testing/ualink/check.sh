@@ -12,7 +12,7 @@ for tier in "${tiers[@]}"; do
 	case $tier in verify | kunit | igt | selftests | demo | lint | bench | fuzz | model | emu | faults | kcsan | coverage | amdgpu) ;; *) die "TIERS: there is no $tier" ;; esac
 done
 mkdir -p "$results"
-rm -f "$results"/*.tap "$results"/*.json
+rm -f "$results"/*.tap "$results"/*.json "$results/junit.xml"
 
 demo() {
 	tap_start demo
@@ -43,4 +43,7 @@ done
 python3 "$here/results.py" boots "$logs" "$logs/.check" > "$results/boots-values.json"
 python3 "$here/results.py" merge "$results"/{faults,fuzz,kcsan,coverage,boots}-values.json > "$results/faults.json"
 echo "--- results, in $results, after $((SECONDS - begin)) s"
-exec python3 "$here/results.py" sum "$results" "${tiers[@]}"
+status=0
+python3 "$here/junit.py" write "$results" "${tiers[@]}" || status=1
+python3 "$here/results.py" sum "$results" "${tiers[@]}" || status=1
+exit "$status"

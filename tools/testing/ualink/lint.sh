@@ -46,6 +46,7 @@ scripts() {
 			compile(open(sys.argv[1]).read(), sys.argv[1], "exec")
 		END
 	done
+	python3 "$here/junit.py" test || bad=1
 	return "$bad"
 }
 shell() { (cd "$here" && shellcheck -x -S warning ./*.sh "$top/.ci/run"); }
@@ -222,7 +223,8 @@ headers() {
 
 # --- uAPI headers as user space gets them, in C and in C++
 uapi() {
-	local h bad=0 dir=$build/uapi-headers
+	local h bad=0 m32='' dir=$build/uapi-headers
+	if gcc -m32 -fsyntax-only -x c -include stdint.h /dev/null 2>/dev/null; then m32=yes; fi
 	make -s -C "$tree" ARCH=x86 O="$dir" headers > "$logs/uapi-headers.log" 2>&1 ||
 		{ tail "$logs/uapi-headers.log"; return 1; }
 	grep '^include/uapi/.*\.h$' "$out/new" > "$out/uapi" || { echo "no uAPI headers"; return 1; }
@@ -234,6 +236,7 @@ uapi() {
 		# no padding but what is named; drm.h has some of its own
 		printf '#include <drm/drm.h>\n#pragma GCC diagnostic warning "-Wpadded"\n#include <%s>\n' "$h" > "$out/padded.c"
 		gcc -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I "$dir/usr/include" "$out/padded.c" || bad=1
+		[ -z "$m32" ] || gcc -m32 -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I "$dir/usr/include" "$out/padded.c" || bad=1
 		g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I "$dir/usr/include" "$out/uapi.cc" || bad=1
 	done < "$out/uapi"
 	return "$bad"

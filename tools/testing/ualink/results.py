@@ -142,6 +142,8 @@ def read_tap(path):
                     tests[-1]["reason"] = m[3]
             elif re.match(r"^1\.\.\d+$", line):
                 plan = int(line[3:])
+            elif tests and line.startswith("  duration_ms: "):
+                tests[-1]["seconds"] = int(line.split()[1]) / 1000
             elif tests and line.startswith("    # "):
                 tests[-1].setdefault("output", []).append(line[6:].rstrip("\n"))
     return tests, plan == len(tests)

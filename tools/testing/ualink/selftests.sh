@@ -131,7 +131,7 @@ if built 64; then
 		tap_skip "32 bit" "there is no compiler for it, or no QEMU"
 	else
 		tap_check "32 bit: they build without a warning, and the kernel did not complain" ia32
-		[ ! -f "$dir/out" ] || report "32 bit: " "$dir/out"
+		[ ! -f "$dir/out" ] || report ia32. "$dir/out"
 	fi
 else
 	tap_fail "they build without a warning" "$logs/selftests-build.log"
