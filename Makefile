@@ -5,7 +5,7 @@ S := tools/testing/ualink
 # these may be given on make's command line
 export SOAK_SECONDS SEED CPUS INPUTS LONG PLAIN DEBUG KERNEL KSRC FORCE PODS ACCELS TIERS SUITES TESTS NAME EMAIL JOBS BUILD IGT_SRC DEBIAN_MIRROR
 
-.PHONY: help run check tree absorb refresh verify lint bisect kunit igt selftests bench \
+.PHONY: help run check tree absorb refresh verify lint bisect kunit igt selftests top ci bench \
 	faults fuzz model kcsan coverage emu emu-run check-amdgpu \
 	igt-patches signoff clean distclean
 
@@ -13,7 +13,7 @@ help:
 	@echo 'For a start:'
 	@echo '  make run        build a kernel with UALink, boot it (no root, no KVM), see it work'
 	@echo '                  PODS=n ACCELS=n: so many pods of so many accelerators (1, 2)'
-	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt selftests demo lint bench fuzz model emu faults coverage"'
+	@echo '  make check      all tests; results in build/results; TIERS="verify kunit igt selftests top demo lint bench fuzz model emu faults coverage"'
 	@echo '  make emu-run    three VMs with the real amdgpu driver on emulated GPUs: shared, revoked, killed, back again'
 	@echo
 	@echo 'To read and change the code: edit drivers/, include/, Documentation/ here, then'
@@ -30,6 +30,7 @@ help:
 	@echo '  make kunit      KUnit in a kernel with lockdep and KASAN; SUITES="ualink_npa* ..."'
 	@echo '  make igt        IGT tests in the same kernel; TESTS="ualink_revoke ualink_uapi@subtest ..."'
 	@echo '  make selftests  the selftests of the kernel tree, of 64 and 32 bit'
+	@echo '  make top        ualink-top, which shows who shares what with whom'
 	@echo '  make lint       checkpatch, W=1, sparse, coccinelle, kernel-doc, headers'
 	@echo '  make bench      times and sizes, in build/results/bench.json'
 	@echo '  make faults     failing allocations, a soak against a model, others in trouble; SOAK_SECONDS=600'
@@ -39,6 +40,7 @@ help:
 	@echo '  make coverage   which branches of the core the tests take'
 	@echo '  make emu        the emulated GPU by itself'
 	@echo '  make check-amdgpu  amdgpu on emulated GPUs in QEMU: KUnit, IGT, a pod of VMs; LONG=1: all of IGT; PLAIN=1: no lockdep, no KASAN'
+	@echo '  make ci         jobs for the CI of others, in tools/testing/ualink/ci, run here'
 	@echo '  make bisect     each patch builds and passes its KUnit'
 	@echo
 	@echo 'To send it upstream, for a human:'
@@ -51,7 +53,7 @@ help:
 	@echo 'JOBS=n: so many compilers at a time. FORCE=1: tree and refresh may overwrite work.'
 	@echo 'KERNEL=file: run, kunit, igt and bench boot this UML kernel as it is.'
 
-run tree absorb refresh verify bisect lint kunit selftests bench faults fuzz model kcsan coverage check signoff:
+run tree absorb refresh verify bisect lint kunit selftests top ci bench faults fuzz model kcsan coverage check signoff:
 	@$(S)/$@.sh
 
 igt:

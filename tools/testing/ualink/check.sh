@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # check.sh - all tests. A tier that does not run, or ends early, counts as
 # failed; so does one that ran nothing. The last line is the sum.
-#   TIERS="..."   only these of: verify kunit igt selftests demo lint bench fuzz model emu
+#   TIERS="..."   only these of: verify kunit igt selftests top demo lint bench fuzz model emu
 #                 faults coverage kcsan amdgpu; all but the last two are the default. What the
 #                 tiers measure of faults is in build/results/faults.json.
 . "$(dirname "$0")/lib.sh"
 [ -n "${NO_DEPS:-}" ] || "$here/deps.sh" check
-read -ra tiers <<< "${TIERS:-verify kunit igt selftests demo lint bench fuzz model emu faults coverage}"
+read -ra tiers <<< "${TIERS:-verify kunit igt selftests top demo lint bench fuzz model emu faults coverage}"
 for tier in "${tiers[@]}"; do
-	case $tier in verify | kunit | igt | selftests | demo | lint | bench | fuzz | model | emu | faults | kcsan | coverage | amdgpu) ;; *) die "TIERS: there is no $tier" ;; esac
+	case $tier in verify | kunit | igt | selftests | top | demo | lint | bench | fuzz | model | emu | faults | kcsan | coverage | amdgpu) ;; *) die "TIERS: there is no $tier" ;; esac
 done
 mkdir -p "$results"
 rm -f "$results"/*.tap "$results"/*.json "$results/junit.xml"
