@@ -4,6 +4,7 @@
 # script as they stand, in a clone of build/linux with nothing of this repository in it.
 # Writes build/results/ci.tap. Not part of the check: each job builds a kernel anew.
 . "$(dirname "$0")/lib.sh"
+[ -n "${NO_DEPS:-}" ] || "$here/deps.sh" ci
 yml=$here/ci/gitlab-ci.yml
 clone=$build/ci/linux
 "$here/tree.sh"

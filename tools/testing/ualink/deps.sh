@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# deps.sh run|check|dev|kcsan|ia32|emu - install the Debian packages that are missing: those
+# deps.sh run|check|dev|kcsan|ia32|ci|emu - install the Debian packages that are missing: those
 # for make run, those for make check as well, or those for make absorb, make kcsan or
 # make emu (its QEMU is another, see fetch-qemu.sh). Who is not root gets the line to type.
 . "$(dirname "$0")/lib.sh"
@@ -15,6 +15,7 @@ check="intel-gpu-tools:/usr/lib/*/libigt.so.0 coccinelle:spatch spin:spin rsync:
 	python3-ply:/usr/lib/python3/dist-packages/ply python3-git:/usr/lib/python3/dist-packages/git"
 kcsan="qemu-system-x86:qemu-system-x86_64 libelf-dev:/usr/include/gelf.h binutils:nm"
 ia32="$kcsan gcc-multilib:/usr/lib/gcc/x86_64-linux-gnu/*/32/libgcc.a"
+ci="$ia32 rsync:rsync python3-yaml:/usr/lib/python3/dist-packages/yaml"
 emu="libelf-dev:/usr/include/gelf.h binutils:nm kmod:modprobe"
 dev="git-absorb:/usr/lib/git-core/git-absorb"
 
@@ -23,9 +24,10 @@ run) want=$run ;;
 check) want="$run $check" ;;
 kcsan) want="$run $kcsan" ;;
 ia32) want="$run $ia32" ;;
+ci) want="$run $ci" ;;
 emu) want="$run $emu" ;;
 dev) want="git:git python3:python3 xz-utils:xz $dev" ;;
-*) die "usage: deps.sh run|check|dev|kcsan|ia32|emu" ;;
+*) die "usage: deps.sh run|check|dev|kcsan|ia32|ci|emu" ;;
 esac
 [ "$(uname -m)" = x86_64 ] || die "UML needs an x86-64 machine"
 
