@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # deps.sh run|check|dev|kcsan|ia32|ci|emu - install the Debian packages that are missing: those
-# for make run, those for make check as well, or those for make absorb, make kcsan or
-# make emu (its QEMU is another, see fetch-qemu.sh). Who is not root gets the line to type.
+# for make run, those for make check as well, or those for make absorb, make kcsan,
+# 32-bit programs, make ci or make emu (its QEMU is another, see fetch-qemu.sh). Who is not root gets the line to type.
 . "$(dirname "$0")/lib.sh"
 
 # package:what shows that it is there (a command, or a file with wildcards)
