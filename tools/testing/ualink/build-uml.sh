@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# build-uml.sh plain|debug|kcsan|emu|emu-debug [SOURCE [OUT [make arguments...]]]
+# build-uml.sh plain|debug|kcsan|ia32|emu|emu-debug [SOURCE [OUT [make arguments...]]]
 # Builds the UML kernel: by default of build/linux, in build/um-plain or
-# build/um-debug; or an x86 kernel for QEMU, in build/qemu-kcsan, or, with amdgpu
-# as a module, in build/qemu-emu or build/qemu-emu-debug.
+# build/um-debug; or an x86 kernel for QEMU, in build/qemu-kcsan or build/qemu-ia32, or,
+# with amdgpu as a module, in build/qemu-emu or build/qemu-emu-debug.
 # Options of ours that SOURCE does not have yet are left out; any other option
 # that does not come out as asked for is an error.
 # EXTRA_CONFIG: a file of options to add, or to set otherwise.
@@ -15,11 +15,12 @@ case $kind in
 plain) steps=1500 ;;
 debug) fragments+=("$here/uml-debug.config") steps=1550 ;;
 kcsan) fragments=("$here/kcsan.config") steps=1000 place=$build/qemu-kcsan arch=x86 targets=bzImage ;;
+ia32) fragments=("$here/ia32.config") steps=1000 place=$build/qemu-ia32 arch=x86 targets=bzImage ;;
 emu | emu-debug)
 	fragments=("$here/emu.config") steps=1800 place=$build/qemu-$kind arch=x86 targets="bzImage modules"
 	[ "$kind" = emu ] || fragments+=("$here/emu-debug.config")
 	;;
-*) die "plain, debug, kcsan, emu or emu-debug, not $kind" ;;
+*) die "plain, debug, kcsan, ia32, emu or emu-debug, not $kind" ;;
 esac
 out=${3:-$place}
 shift $(($# < 3 ? $# : 3))

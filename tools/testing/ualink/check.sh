@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # check.sh - all tests. A tier that does not run, or ends early, counts as
 # failed; so does one that ran nothing. The last line is the sum.
-#   TIERS="..."   only these of: verify kunit igt demo lint bench fuzz model emu faults
-#                 coverage kcsan amdgpu docs; all but the last three are the default. What the
-#                 tiers measure of faults is in build/results/faults.json.
+#   TIERS="..."   only these of: verify kunit igt selftests top libdrm demo lint bench fuzz
+#                 model emu faults coverage kcsan amdgpu docs; all but the last three are the
+#                 default. What the tiers measure of faults is in build/results/faults.json.
 . "$(dirname "$0")/lib.sh"
 [ -n "${NO_DEPS:-}" ] || "$here/deps.sh" check
-read -ra tiers <<< "${TIERS:-verify kunit igt libdrm demo lint bench fuzz model emu faults coverage}"
+default="verify kunit igt selftests top libdrm demo lint bench fuzz model emu faults coverage"
+read -ra tiers <<< "${TIERS:-$default}"
 for tier in "${tiers[@]}"; do
-	case $tier in verify | kunit | igt | demo | lint | bench | fuzz | model | emu | faults | kcsan | coverage | amdgpu | docs) ;; *) die "TIERS: there is no $tier" ;; esac
+	case " $default kcsan amdgpu docs " in *" $tier "*) ;; *) die "TIERS: there is no $tier" ;; esac
 done
 mkdir -p "$results"
-rm -f "$results"/*.tap "$results"/*.json
+rm -f "$results"/*.tap "$results"/*.json "$results/junit.xml"
 
 demo() {
 	tap_start demo
@@ -43,4 +44,7 @@ done
 python3 "$here/results.py" boots "$logs" "$logs/.check" > "$results/boots-values.json"
 python3 "$here/results.py" merge "$results"/{faults,fuzz,kcsan,coverage,boots}-values.json > "$results/faults.json"
 echo "--- results, in $results, after $((SECONDS - begin)) s"
-exec python3 "$here/results.py" sum "$results" "${tiers[@]}"
+status=0
+python3 "$here/junit.py" write "$results" "${tiers[@]}" || status=1
+python3 "$here/results.py" sum "$results" "${tiers[@]}" || status=1
+exit "$status"

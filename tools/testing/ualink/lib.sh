@@ -144,9 +144,10 @@ tap_fail() {
 }
 # tap_check NAME COMMAND...: passes if the command does; shows its output if not
 tap_check() {
-	local tap_name=$1 tap_out=$logs/$tap_tier.check
+	local tap_name=$1 tap_out=$logs/$tap_tier.check tap_start_us=${EPOCHREALTIME/./}
 	shift
 	if "$@" > "$tap_out" 2>&1; then tap_ok "$tap_name"; else tap_fail "$tap_name" "$tap_out"; fi
+	printf '  ---\n  duration_ms: %d\n  ...\n' $(((${EPOCHREALTIME/./} - tap_start_us) / 1000)) >> "$tap_file"
 }
 # ends the tier: true if it ran something, and nothing failed
 tap_done() {

@@ -16,10 +16,11 @@ wanted=" ${*:-scripts patches files w1 sparse variants exports cocci kerneldoc h
 mine() { python3 "$here/ours.py" "$1" "$tree" | { grep -v '^drivers/gpu/drm/amd/' || true; }; }
 mine new > "$out/new"
 mine changed > "$out/changed"
-sources() { grep '\.c$' "$out/$1" | while read -r f; do [ ! -f "$tree/$f" ] || echo "$f"; done; }
+# tools/ has make files of its own, see selftests.sh
+sources() { grep '\.c$' "$out/$1" | grep -v '^tools/' | while read -r f; do [ ! -f "$tree/$f" ] || echo "$f"; done; }
 # folders that have a Makefile of ours, without those below another one
 folders() {
-	grep '/Makefile$' "$out/new" | xargs -r -n 1 dirname | sort |
+	grep '/Makefile$' "$out/new" | grep -v '^tools/' | xargs -r -n 1 dirname | sort |
 		awk '{for (i = 1; i < NR; i++) if (index($0, d[i] "/") == 1) next; d[NR] = $0; print}'
 }
 # our sources in other folders, and those of the base that we change, as objects
@@ -45,6 +46,7 @@ scripts() {
 			compile(open(sys.argv[1]).read(), sys.argv[1], "exec")
 		END
 	done
+	python3 "$here/junit.py" test || bad=1
 	return "$bad"
 }
 shell() { (cd "$here" && shellcheck -x -S warning ./*.sh "$top/.ci/run"); }
@@ -202,7 +204,7 @@ headers() {
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	echo '# our headers, each alone' > "$dir/Makefile"
-	for h in $(grep '\.h$' "$out/new"); do
+	for h in $(grep '\.h$' "$out/new" | grep -v '^tools/'); do
 		# a header of trace events is read several times by design
 		[ -f "$tree/$h" ] || continue
 		n=$((n + 1))
@@ -221,7 +223,8 @@ headers() {
 
 # --- uAPI headers as user space gets them, in C and in C++
 uapi() {
-	local h bad=0 dir=$build/uapi-headers
+	local h bad=0 m32='' dir=$build/uapi-headers
+	if gcc -m32 -fsyntax-only -x c -include stdint.h /dev/null 2>/dev/null; then m32=yes; fi
 	make -s -C "$tree" ARCH=x86 O="$dir" headers > "$logs/uapi-headers.log" 2>&1 ||
 		{ tail "$logs/uapi-headers.log"; return 1; }
 	grep '^include/uapi/.*\.h$' "$out/new" > "$out/uapi" || { echo "no uAPI headers"; return 1; }
@@ -233,6 +236,7 @@ uapi() {
 		# no padding but what is named; drm.h has some of its own
 		printf '#include <drm/drm.h>\n#pragma GCC diagnostic warning "-Wpadded"\n#include <%s>\n' "$h" > "$out/padded.c"
 		gcc -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I "$dir/usr/include" "$out/padded.c" || bad=1
+		[ -z "$m32" ] || gcc -m32 -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I "$dir/usr/include" "$out/padded.c" || bad=1
 		g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I "$dir/usr/include" "$out/uapi.cc" || bad=1
 	done < "$out/uapi"
 	return "$bad"

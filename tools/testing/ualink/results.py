@@ -4,6 +4,7 @@
 
 results.py ktap LOG          KUnit's results in a kernel log, one a line:
                              ok|not|skip TAB suite.test[.parameter] TAB reason
+results.py kselftest FILE   the results in what run_kselftest.sh said, likewise
 results.py json FILE.tap     write FILE.json beside it
 results.py sum DIR TIER...   count the tiers' FILE.tap; the last line is
                              "N passed, N failed, N skipped"; exit status 1 if
@@ -89,6 +90,45 @@ def ktap(path):
         yield "not", running or "kunit", f"the kernel ended after {seen[0]} of {want} suites"
 
 
+def kselftest(path):
+    """Yields the same of each test of each program that run_kselftest.sh ran."""
+    program, plan, seen, bad, note, programs = None, None, 0, 0, [], 0
+    with open(path, errors="replace") as f:
+        lines = f.read().splitlines()
+    wanted = next((int(l[3:]) for l in lines if re.match(r"1\.\.\d+$", l)), None)
+    for line in lines:
+        outer = re.match(r"(ok|not ok) \d+ selftests: \S+ (\S+)(?: # (.*))?$", line)
+        inner = re.match(r"# (ok|not ok) \d+ (\S*)(?: ?# SKIP ?(.*))?", line)
+        if line.startswith("# selftests: "):
+            program, plan, seen, bad, note = line.split()[-1], None, 0, 0, []
+        elif re.match(r"# 1\.\.\d+$", line):
+            plan = int(line[5:])
+        elif inner:
+            seen += 1
+            bad += inner[1] == "not ok"
+            name = f"{program}.{inner[2] or seen}"
+            if inner[3] is not None:
+                yield "skip", name, inner[3] or "no reason given"
+            elif inner[1] == "ok":
+                yield "ok", name, ""
+            else:
+                yield "not", name, "; ".join(note[-8:])
+            note = []
+        elif outer:
+            programs += 1
+            why = outer[3] or ""
+            if why.startswith("SKIP") and not seen:
+                yield "skip", outer[2], note[-1] if note else "no reason given"
+            elif plan != seen or not seen:
+                yield "not", outer[2], f"{seen} of {plan} tests have a result; {why}"
+            elif outer[1] == "not ok" and not bad:
+                yield "not", outer[2], why
+        elif "Expected" in line or "Test terminated" in line or "SKIP" in line:
+            note.append(line.lstrip("# "))
+    if not wanted or programs != wanted:
+        yield "not", "kselftest", f"{programs} of {wanted} programs have a result"
+
+
 def read_tap(path):
     """(tests, complete): complete if the plan is there and fits."""
     tests, plan = [], None
@@ -102,6 +142,8 @@ def read_tap(path):
                     tests[-1]["reason"] = m[3]
             elif re.match(r"^1\.\.\d+$", line):
                 plan = int(line[3:])
+            elif tests and line.startswith("  duration_ms: "):
+                tests[-1]["seconds"] = int(line.split()[1]) / 1000
             elif tests and line.startswith("    # "):
                 tests[-1].setdefault("output", []).append(line[6:].rstrip("\n"))
     return tests, plan == len(tests)
@@ -218,6 +260,9 @@ def main():
     what, *args = sys.argv[1:]
     if what == "ktap":
         for row in ktap(args[0]):
+            print("\t".join(row))
+    elif what == "kselftest":
+        for row in kselftest(args[0]):
             print("\t".join(row))
     elif what == "json":
         to_json(args[0])

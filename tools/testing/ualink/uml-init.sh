@@ -15,6 +15,10 @@ mount -t tmpfs -o mode=1777 tmp /tmp
 mount -t tmpfs -o mode=755 run /run
 [ -d /dev/shm ] || mkdir /dev/shm
 mount -t tmpfs -o mode=1777 shm /dev/shm
+# what a device manager makes
+for a in fd:fd stdin:fd/0 stdout:fd/1 stderr:fd/2; do
+	[ -e "/dev/${a%:*}" ] || ln -s "/proc/self/${a#*:}" "/dev/${a%:*}"
+done
 rw='' cmd='' leak=''
 for a in $(cat /proc/cmdline); do
 	case $a in

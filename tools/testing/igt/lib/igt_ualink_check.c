@@ -173,18 +173,19 @@ void igt_ualink_pair_fini(struct igt_ualink_pair *pair)
 	igt_ualink_close(pair->exporter);
 }
 
-static void wait_no_grants(struct igt_ualink *dev, uint64_t grants)
+static void wait_no_importers(struct igt_ualink_bo *bo)
 {
 	const struct timespec pause = { .tv_nsec = BALANCE_PAUSE };
-	struct drm_ualink_device_info info;
+	unsigned int count;
 
 	for (int i = 0; i < BALANCE_TRIES; i++) {
-		igt_ualink_device_info(dev, &info);
-		if (info.grants == grants)
+		free(igt_ualink_query_array(bo->dev, DRM_UALINK_QUERY_IMPORTERS, bo->handle,
+					    sizeof(uint32_t), &count));
+		if (!count)
 			break;
 		nanosleep(&pause, NULL);
 	}
-	igt_assert_eq_u64(info.grants, grants);
+	igt_assert_eq(count, 0);
 }
 
 /* Shares something once, and waits until the last message about it is over. */
@@ -192,16 +193,14 @@ void igt_ualink_warm_up(const struct igt_ualink_node *exporter,
 			const struct igt_ualink_node *importer)
 {
 	struct drm_ualink_device_info info, before;
-	struct igt_ualink *dev = igt_ualink_open(exporter);
 	struct igt_ualink *far = igt_ualink_open(importer);
 	struct igt_ualink_pair pair;
 
-	igt_ualink_device_info(dev, &info);
 	igt_ualink_pair_init(&pair, exporter, importer,
 			     exporter->info.granularity, 0);
 	igt_ualink_device_info(far, &before);
 	igt_ualink_pair_free_far(&pair);
-	wait_no_grants(dev, info.grants);
+	wait_no_importers(pair.own);
 	/* the acknowledgement of the release */
 	for (int i = 0; i < BALANCE_TRIES; i++) {
 		igt_ualink_device_info(far, &info);
@@ -211,7 +210,6 @@ void igt_ualink_warm_up(const struct igt_ualink_node *exporter,
 	}
 	igt_ualink_pair_fini(&pair);
 	igt_ualink_close(far);
-	igt_ualink_close(dev);
 }
 
 /* --------------------------------------------------- calls to be refused */
