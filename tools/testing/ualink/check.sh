@@ -5,6 +5,7 @@
 #   TIERS="..."   only these of: verify kunit igt selftests top libdrm demo lint bench fuzz
 #                 model emu faults coverage kcsan amdgpu docs; all but the last three are the
 #                 default. What the tiers measure of faults is in build/results/faults.json.
+#   LONG=1        also what the tiers leave out here, but not when they are run alone
 . "$(dirname "$0")/lib.sh"
 [ -n "${NO_DEPS:-}" ] || "$here/deps.sh" check
 default="verify kunit igt selftests top libdrm demo lint bench fuzz model emu faults coverage"
@@ -12,6 +13,7 @@ read -ra tiers <<< "${TIERS:-$default}"
 for tier in "${tiers[@]}"; do
 	case " $default kcsan amdgpu docs " in *" $tier "*) ;; *) die "TIERS: there is no $tier" ;; esac
 done
+[ -n "${LONG:-}" ] || export SHORT=1
 mkdir -p "$results"
 rm -f "$results"/*.tap "$results"/*.json "$results/junit.xml"
 

@@ -721,25 +721,45 @@ unsigned int igt_amdgpu_sdma_add(uint32_t *packets, uint64_t dst, uint64_t value
 	return p - packets;
 }
 
-int igt_amdgpu_submit_list(struct igt_ualink *dev, uint32_t list)
+/* Does nothing, with a list of buffers, or with a chunk of the caller's. */
+static int submit_nothing(struct igt_ualink *dev, uint32_t list,
+			  const struct drm_amdgpu_cs_chunk *more)
 {
 	struct amdgpu *amdgpu = to_amdgpu(dev);
 	unsigned int slot = amdgpu->next_slot++ % SLOTS;
 	struct drm_amdgpu_cs_chunk_ib ib = packets_ib(AMDGPU_HW_IP_COMPUTE, slot, 8);
 	struct drm_amdgpu_cs_chunk_sem out = {};
-	struct drm_amdgpu_cs_chunk chunks[] = {
+	struct drm_amdgpu_cs_chunk chunks[3] = {
 		{ AMDGPU_CHUNK_ID_IB, sizeof(ib) / 4, (uintptr_t)&ib },
 		{ AMDGPU_CHUNK_ID_SYNCOBJ_OUT, sizeof(out) / 4, (uintptr_t)&out },
 	};
 	int ret;
 
+	if (more)
+		chunks[2] = *more;
+
 	for (unsigned int i = 0; i < 8; i++)
 		amdgpu->packets_ptr[slot * SLOT_DWORDS + i] = COMPUTE_NOP;
 	if (drmSyncobjCreate(dev->fd, 0, &out.handle))
 		return -errno;
-	ret = submit_chunks(dev, chunks, ARRAY_SIZE(chunks), list);
+	ret = submit_chunks(dev, chunks, more ? 3 : 2, list);
 	if (!ret)
 		return __igt_ualink_syncobj_wait(dev, out.handle, 10000);
 	drmSyncobjDestroy(dev->fd, out.handle);
 	return ret;
+}
+
+int igt_amdgpu_submit_list(struct igt_ualink *dev, uint32_t list)
+{
+	return submit_nothing(dev, list, NULL);
+}
+
+int igt_amdgpu_submit_fence(struct igt_ualink *dev, uint32_t handle, uint32_t offset)
+{
+	struct drm_amdgpu_cs_chunk_fence fence = { .handle = handle, .offset = offset };
+	const struct drm_amdgpu_cs_chunk chunk = {
+		AMDGPU_CHUNK_ID_FENCE, sizeof(fence) / 4, (uintptr_t)&fence,
+	};
+
+	return submit_nothing(dev, 0, &chunk);
 }

@@ -20,6 +20,9 @@ void igt_amdgpu_run(struct igt_ualink *dev, uint32_t ip_type,
 /* A job that does nothing, and names the buffers of a list: 0 or -errno. */
 int igt_amdgpu_submit_list(struct igt_ualink *dev, uint32_t list);
 
+/* Runs nothing, and has its end written to a buffer; an errno. */
+int igt_amdgpu_submit_fence(struct igt_ualink *dev, uint32_t handle, uint32_t offset);
+
 /* SDMA: a copy, and a 64-bit atomic addition. Return: dwords. */
 unsigned int igt_amdgpu_sdma_copy(uint32_t *packets, uint64_t dst, uint64_t src, uint32_t len);
 unsigned int igt_amdgpu_sdma_add(uint32_t *packets, uint64_t dst, uint64_t value);

@@ -27,6 +27,9 @@
  * SUBTEST: domains
  * Description: Remote memory has no domain, cannot be given one, and cannot be mapped by the CPU.
  *
+ * SUBTEST: user-fence
+ * Description: The kernel's own address space has no remote memory: it takes no user fence.
+ *
  * SUBTEST: named-when-dead
  * Description: A submission that names lost memory fails; one that does not goes on.
  *
@@ -267,6 +270,24 @@ static int name_buffer(struct igt_ualink *dev, uint32_t handle)
 	return ret;
 }
 
+static void test_user_fence(struct igt_ualink_pod *pod)
+{
+	struct igt_ualink_pair pair;
+	struct igt_ualink_bo *local;
+
+	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], PAGE, 21);
+	local = igt_ualink_bo_create(pair.importer, PAGE, 0);
+	igt_ualink_store(pair.importer, local->va + 8, 0);
+	igt_assert_eq(igt_amdgpu_submit_fence(pair.importer, local->handle, 8), 0);
+	igt_assert_neq_u64(igt_ualink_load(pair.importer, local->va + 8), 0);
+
+	igt_assert_eq(igt_amdgpu_submit_fence(pair.importer, pair.far->handle, 8), -EOPNOTSUPP);
+	igt_ualink_check_pattern(pair.far, 21);
+	igt_ualink_check_pattern(pair.own, 21);
+	igt_ualink_bo_destroy(local);
+	igt_ualink_pair_fini(&pair);
+}
+
 static void test_named_when_dead(struct igt_ualink_pod *pod)
 {
 	struct igt_ualink_pair pair, other;
@@ -474,6 +495,8 @@ static const struct {
 	{ "unmap-and-revoke", "A revoke finds what was unmapped, but not yet cleared, too.",
 	  test_unmap_and_revoke, false },
 	{ "domains", "Remote memory has no domain, and cannot be given one.", test_domains, false },
+	{ "user-fence", "The kernel's own address space has no remote memory.",
+	  test_user_fence, false },
 	{ "named-when-dead", "A submission that names lost memory fails; others go on.",
 	  test_named_when_dead, false },
 	{ "reset-importer", "A GPU that works with remote memory is reset.", reset_importer, true },

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 #include <linux/debugfs.h>
+#include <linux/pm_runtime.h>
 #include <linux/seq_file.h>
 
 #include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_ualink.h>
 
 #include "amdgpu.h"
@@ -49,15 +51,16 @@ static struct ualink_device *adev_to_udev(struct amdgpu_device *adev)
  * @ret: what an operation of the block returned
  *
  * If it has not, only a reset helps; it is done by a work item. Where nothing is shared, or
- * it is just being ended, none is needed: a block that fails again after its reset must not
- * take the GPU along.
+ * it is just being ended, also since there was a reset, none is needed: a block that fails
+ * again after its reset must not take the GPU along.
  *
  * Return: @ret.
  */
 int amdgpu_ualink_check(struct amdgpu_device *adev, int ret)
 {
 	/* Pairs with WRITE_ONCE() in amdgpu_ualink_set_state(). */
-	if (ret == -EIO && READ_ONCE(adev->ualink->state) == AMDGPU_UALINK_ON)
+	if (ret == -EIO && READ_ONCE(adev->ualink->state) == AMDGPU_UALINK_ON &&
+	    !atomic_read(&adev->ualink->restart))
 		amdgpu_reset_domain_schedule(adev->reset_domain, &adev->ualink->recover_work);
 	return ret;
 }
@@ -158,6 +161,7 @@ static int amdgpu_ualink_provision(struct amdgpu_device *adev)
 		.segment_shift = ual->segment_shift,
 	};
 	int ret = -ENOTCONN;
+	bool provisioned;
 
 	if (adev_to_udev(adev))
 		return 0;
@@ -165,7 +169,10 @@ static int amdgpu_ualink_provision(struct amdgpu_device *adev)
 	p = kzalloc_obj(*p);
 	if (!p)
 		return -ENOMEM;
-	if (ual->funcs->provision(adev, p) && !uuid_is_null(&p->vpod)) {
+	down_read(&adev->reset_domain->sem);
+	provisioned = ual->funcs->provision(adev, p);
+	up_read(&adev->reset_domain->sem);
+	if (provisioned && !uuid_is_null(&p->vpod)) {
 		params.id = p->id;
 		params.vpod = p->vpod;
 		params.members = p->members;
@@ -193,7 +200,8 @@ static int amdgpu_ualink_hw_enable(struct amdgpu_device *adev)
 static void amdgpu_ualink_hw_disable(struct amdgpu_device *adev)
 {
 	down_read(&adev->reset_domain->sem);
-	adev->ualink->funcs->disable(adev);
+	if (adev->ualink->funcs->disable(adev))
+		dev_err(adev->dev, "the UALink block does not stop\n");
 	up_read(&adev->reset_domain->sem);
 }
 
@@ -248,13 +256,17 @@ static void amdgpu_ualink_work(struct work_struct *work)
 	int ret = 0;
 
 	mutex_lock(&ual->mutex);
-	if (atomic_xchg(&ual->restart, 0) && ual->state == AMDGPU_UALINK_ON) {
+	if (atomic_read(&ual->restart) && ual->state == AMDGPU_UALINK_ON) {
+		/* In this order: amdgpu_ualink_check() must see one or the other. */
+		amdgpu_ualink_set_state(ual, AMDGPU_UALINK_LEAVING);
+		atomic_set_release(&ual->restart, 0);
 		/* So that the others are told. */
 		amdgpu_ualink_hw_enable(adev);
 		amdgpu_ualink_leave(adev);
 		ret = amdgpu_ualink_join(adev);
 		ual->restarts++;
 	} else if (ual->state == AMDGPU_UALINK_OFF && !ual->stopped && !adev->in_suspend) {
+		atomic_set(&ual->restart, 0);
 		ret = amdgpu_ualink_join(adev);
 	}
 	mutex_unlock(&ual->mutex);
@@ -296,7 +308,9 @@ void amdgpu_ualink_start(struct amdgpu_device *adev)
 
 /**
  * amdgpu_ualink_stop - leaves the vPod, for good
- * @adev: amdgpu_device pointer, unplugged, whose hardware still works
+ * @adev: amdgpu_device pointer, about to be unplugged, whose hardware still works
+ *
+ * Page tables are cleared in ways that an unplugged device does not have any more.
  */
 void amdgpu_ualink_stop(struct amdgpu_device *adev)
 {
@@ -336,13 +350,23 @@ void amdgpu_ualink_suspend(struct amdgpu_device *adev)
  */
 void amdgpu_ualink_resume(struct amdgpu_device *adev)
 {
+	/* Who waits for runtime PM is about to export or to import. */
+	amdgpu_ualink_start(adev);
+}
+
+/**
+ * amdgpu_ualink_stop_recovery - there is a reset already
+ * @adev: amdgpu_device pointer
+ */
+void amdgpu_ualink_stop_recovery(struct amdgpu_device *adev)
+{
 	if (adev->ualink)
-		queue_work(system_dfl_wq, &adev->ualink->work);
+		cancel_work(&adev->ualink->recover_work);
 }
 
 /**
  * amdgpu_ualink_post_reset - the GPU was reset, and the block with it
- * @adev: amdgpu_device pointer
+ * @adev: amdgpu_device pointer, still locked for the reset
  *
  * What was shared is ended, and the vPod joined again, by a work item.
  */
@@ -389,6 +413,10 @@ static int amdgpu_ualink_init_parts(struct amdgpu_device *adev)
 	ret = adev->ualink->funcs->sw_init(adev);
 	if (ret)
 		return ret;
+	/* Whoever drove it before may have left it on. */
+	ret = adev->ualink->funcs->disable(adev);
+	if (ret)
+		goto err_sw;
 	ret = amdgpu_ualink_npa_init(adev);
 	if (ret)
 		goto err_sw;
@@ -414,22 +442,24 @@ err_sw:
  * amdgpu_ualink_sw_init - finds out whether the GPU has UALink
  * @adev: amdgpu_device pointer, whose memory management works
  *
- * Return: 0, also when it has none, or an errno.
+ * The GPU works without it, so there is a warning when that fails, and no error.
  */
-int amdgpu_ualink_sw_init(struct amdgpu_device *adev)
+void amdgpu_ualink_sw_init(struct amdgpu_device *adev)
 {
 	const struct amdgpu_ualink_funcs *funcs = amdgpu_ualink_funcs(adev);
 	struct amdgpu_ualink *ual;
 	int ret;
 
 	if (!funcs || amdgpu_sriov_vf(adev))
-		return 0;
+		return;
 
-	ual = kzalloc_obj(*ual);
+	/* &amdgpu_device.irq refers to it to the end. */
+	ual = drmm_kzalloc(adev_to_drm(adev), sizeof(*ual), GFP_KERNEL);
 	if (!ual)
-		return -ENOMEM;
+		return;
 	ual->adev = adev;
 	ual->funcs = funcs;
+	mutex_init(&ual->npa.populate_mutex);
 	mutex_init(&ual->npa.mutex);
 	mutex_init(&ual->mutex);
 	spin_lock_init(&ual->irq_lock);
@@ -438,11 +468,10 @@ int amdgpu_ualink_sw_init(struct amdgpu_device *adev)
 
 	adev->ualink = ual;
 	ret = amdgpu_ualink_init_parts(adev);
-	if (ret) {
-		adev->ualink = NULL;
-		kfree(ual);
-	}
-	return ret;
+	if (!ret)
+		return;
+	dev_warn(adev->dev, "no UALink (%d)\n", ret);
+	adev->ualink = NULL;
 }
 
 /**
@@ -476,11 +505,16 @@ static int amdgpu_ualink_stats_show(struct seq_file *m, void *data)
 	struct amdgpu_device *adev = m->private;
 	struct amdgpu_ualink *ual = adev->ualink;
 	unsigned int i;
+	int ret;
 
+	ret = pm_runtime_resume_and_get(adev->dev);
+	if (ret)
+		return ret;
 	down_read(&adev->reset_domain->sem);
 	for (i = 0; i < AMDGPU_UALINK_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", names[i], ual->funcs->counter(adev, i));
 	up_read(&adev->reset_domain->sem);
+	pm_runtime_put_autosuspend(adev->dev);
 
 	mutex_lock(&ual->npa.mutex);
 	seq_printf(m, "pte_writes: %llu\n", ual->npa.pte_writes);

@@ -64,8 +64,8 @@ enum amdgpu_ualink_counter {
 /**
  * struct amdgpu_ualink_funcs - what depends on the version of the UALink block
  *
- * Those that touch registers and sleep are called with the read side of
- * &amdgpu_reset_domain.sem held, but for @send, @recv and @has_route.
+ * Those that touch registers are called with the read side of &amdgpu_reset_domain.sem
+ * held, but for @sw_init, @send, @recv and @has_route.
  */
 struct amdgpu_ualink_funcs {
 	/**
@@ -90,8 +90,12 @@ struct amdgpu_ualink_funcs {
 	 */
 	int (*enable)(struct amdgpu_device *adev);
 
-	/** @disable: ends that */
-	void (*disable)(struct amdgpu_device *adev);
+	/**
+	 * @disable: ends that
+	 *
+	 * Return: 0, or %-EIO: the block may still use rings and page tables.
+	 */
+	int (*disable)(struct amdgpu_device *adev);
 
 	/** @send: &ualink_ops.send */
 	int (*send)(struct amdgpu_device *adev, u32 dst, const struct ualink_msg *msg);
@@ -128,6 +132,11 @@ struct amdgpu_ualink_funcs {
  * struct amdgpu_ualink_npa - page tables of the segment
  */
 struct amdgpu_ualink_npa {
+	/**
+	 * @populate_mutex: serializes the making of tables, which may wait for the engine;
+	 * outer to @mutex
+	 */
+	struct mutex populate_mutex;
 	/** @mutex: protects the tables */
 	struct mutex mutex;
 	/** @root: top level; immutable */
@@ -193,12 +202,13 @@ struct amdgpu_ualink {
 extern const struct amdgpu_ualink_funcs ualink_v1_0_funcs;
 
 /* amdgpu_ualink.c */
-int amdgpu_ualink_sw_init(struct amdgpu_device *adev);
+void amdgpu_ualink_sw_init(struct amdgpu_device *adev);
 void amdgpu_ualink_sw_fini(struct amdgpu_device *adev);
 void amdgpu_ualink_start(struct amdgpu_device *adev);
 void amdgpu_ualink_stop(struct amdgpu_device *adev);
 void amdgpu_ualink_suspend(struct amdgpu_device *adev);
 void amdgpu_ualink_resume(struct amdgpu_device *adev);
+void amdgpu_ualink_stop_recovery(struct amdgpu_device *adev);
 void amdgpu_ualink_post_reset(struct amdgpu_device *adev);
 void amdgpu_ualink_postclose(struct amdgpu_device *adev, struct drm_file *file);
 void amdgpu_ualink_show_fdinfo(struct drm_printer *p, struct drm_file *file);
@@ -238,12 +248,13 @@ void amdgpu_ualink_npa_unmap(struct amdgpu_device *adev, u64 offset, u64 size);
 
 #else
 
-static inline int amdgpu_ualink_sw_init(struct amdgpu_device *adev) { return 0; }
+static inline void amdgpu_ualink_sw_init(struct amdgpu_device *adev) { }
 static inline void amdgpu_ualink_sw_fini(struct amdgpu_device *adev) { }
 static inline void amdgpu_ualink_start(struct amdgpu_device *adev) { }
 static inline void amdgpu_ualink_stop(struct amdgpu_device *adev) { }
 static inline void amdgpu_ualink_suspend(struct amdgpu_device *adev) { }
 static inline void amdgpu_ualink_resume(struct amdgpu_device *adev) { }
+static inline void amdgpu_ualink_stop_recovery(struct amdgpu_device *adev) { }
 static inline void amdgpu_ualink_post_reset(struct amdgpu_device *adev) { }
 static inline void amdgpu_ualink_postclose(struct amdgpu_device *adev,
 					   struct drm_file *file) { }

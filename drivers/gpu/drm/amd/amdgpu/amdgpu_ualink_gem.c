@@ -4,6 +4,7 @@
 #include <linux/dma-resv.h>
 #include <linux/pm_runtime.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_exec.h>
 #include <drm/drm_ualink.h>
 #include <drm/gpu_scheduler.h>
@@ -27,6 +28,9 @@
  * tables of the same address space might bring an entry back, so that a zap is complete
  * only when nothing of that is left.
  */
+
+/* Pause before TLBs are flushed again that could not be */
+#define AMDGPU_UALINK_RETRY_MS	20
 
 /* Exports */
 
@@ -244,6 +248,17 @@ static struct dma_resv *amdgpu_ualink_vm_resv(struct amdgpu_vm *vm)
 	return vm->root.bo->tbo.base.resv;
 }
 
+/* Makes a buffer wait for what is still to be written to the page tables of @vm. */
+static void amdgpu_ualink_note_updates(struct amdgpu_bo *bo, struct amdgpu_vm *vm)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, amdgpu_ualink_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, fence)
+		if (amdgpu_ualink_is_update(fence) && !dma_fence_is_signaled(fence))
+			amdgpu_bo_fence(bo, fence, true);
+}
+
 /* Clears the entries of those mappings in a list that are of imports. */
 static void amdgpu_ualink_zap_list(struct amdgpu_device *adev, struct amdgpu_vm *vm,
 				   struct list_head *mappings)
@@ -285,41 +300,36 @@ static bool amdgpu_ualink_busy(struct amdgpu_bo *bo)
 }
 
 /*
- * Tells the engine of what was unmapped and is still to be cleared. When the owner of
- * the address space is being killed the engine takes no more, and it goes at once.
+ * Of one address space: what is mapped, and what was unmapped and is still to be
+ * cleared. When no job runs there, the tables may be anywhere; then the next submission
+ * first updates what amdgpu_vm_bo_invalidate() has marked.
  */
-static int amdgpu_ualink_zap_freed(struct amdgpu_device *adev, struct amdgpu_vm *vm)
-{
-	int ret;
-
-	if (!amdgpu_vm_ready(vm)) {
-		amdgpu_ualink_zap_list(adev, vm, &vm->freed);
-		return 0;
-	}
-	ret = dma_resv_reserve_fences(amdgpu_ualink_vm_resv(vm), 1);
-	return ret ?: amdgpu_vm_clear_freed(adev, vm, NULL);
-}
-
-/* Of one address space. */
-static int amdgpu_ualink_zap_vm(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va)
+static void amdgpu_ualink_zap_vm(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va)
 {
 	struct amdgpu_vm *vm = bo_va->base.vm;
-	int ret;
 
-	/*
-	 * No job runs, and the tables may not be there. The next submission updates
-	 * what amdgpu_vm_bo_invalidate() has marked before anything else.
-	 */
 	if (amdgpu_vm_evicted(vm))
-		return 0;
-
-	ret = amdgpu_ualink_zap_freed(adev, vm);
-	if (ret)
-		return ret;
+		return;
+	amdgpu_ualink_zap_list(adev, vm, &vm->freed);
 	amdgpu_ualink_zap_list(adev, vm, &bo_va->valids);
 	amdgpu_ualink_zap_list(adev, vm, &bo_va->invalids);
-	return amdgpu_ualink_pending(amdgpu_ualink_vm_resv(vm), amdgpu_ualink_is_update) ?
-	       -EBUSY : 0;
+}
+
+/*
+ * Is there an update from before the death, which may bring an entry back? Those that
+ * came later leave the dead out. Who was pulled out of its slot completes nothing.
+ */
+static bool amdgpu_ualink_updates_pending(struct amdgpu_device *adev, struct amdgpu_bo *bo)
+{
+	struct amdgpu_vm_bo_base *base;
+
+	if (!bo->ualink_dying) {
+		bo->ualink_dying = true;
+		for (base = bo->vm_bo; base; base = base->next)
+			amdgpu_ualink_note_updates(bo, base->vm);
+	}
+	return !pci_dev_is_disconnected(adev->pdev) &&
+	       amdgpu_ualink_pending(bo->tbo.base.resv, amdgpu_ualink_is_update);
 }
 
 static int amdgpu_ualink_zap(struct drm_gem_object *obj, struct drm_exec *exec, bool force)
@@ -327,24 +337,21 @@ static int amdgpu_ualink_zap(struct drm_gem_object *obj, struct drm_exec *exec, 
 	struct amdgpu_device *adev = drm_to_adev(obj->dev);
 	struct amdgpu_bo *bo = gem_to_amdgpu_bo(obj);
 	struct amdgpu_vm_bo_base *base;
-	int ret, first = 0;
+	bool pending;
+	int ret;
 
 	ret = amdgpu_ualink_lock_vms(bo, exec);
 	if (ret)
 		return ret;
+	/* Asked first: it may be completed after an entry is cleared. */
+	pending = amdgpu_ualink_updates_pending(adev, bo);
 	if (!force && amdgpu_ualink_busy(bo))
 		return -EBUSY;
 
 	amdgpu_vm_bo_invalidate(bo, false);
-	/* All of them, even if one is not done: it need not wait for the others. */
-	for (base = bo->vm_bo; base; base = base->next) {
-		ret = amdgpu_ualink_zap_vm(adev, container_of(base, struct amdgpu_bo_va, base));
-		first = first ?: ret;
-	}
-	/* What address spaces that it was in before still have to clear */
-	if (!first && amdgpu_ualink_pending(obj->resv, amdgpu_ualink_is_update))
-		first = -EBUSY;
-	return first;
+	for (base = bo->vm_bo; base; base = base->next)
+		amdgpu_ualink_zap_vm(adev, container_of(base, struct amdgpu_bo_va, base));
+	return pending ? -EBUSY : 0;
 }
 
 /*
@@ -355,14 +362,22 @@ static int amdgpu_ualink_flush(struct drm_device *drm)
 {
 	struct amdgpu_device *adev = drm_to_adev(drm);
 	unsigned int hub, vmid;
+	bool again;
 	int ret;
 
-	down_read(&adev->reset_domain->sem);
-	for_each_set_bit(hub, adev->vmhubs_mask, AMDGPU_MAX_VMHUBS)
-		for (vmid = 1; vmid < AMDGPU_NUM_VMID; vmid++)
-			adev->gmc.gmc_funcs->flush_gpu_tlb(adev, vmid, hub, 2);
-	ret = adev->ualink->funcs->drain(adev);
-	up_read(&adev->reset_domain->sem);
+	/* It does not answer any more, nor does it reach anything. */
+	if (pci_dev_is_disconnected(adev->pdev))
+		return 0;
+	do {
+		down_read(&adev->reset_domain->sem);
+		for_each_set_bit(hub, adev->vmhubs_mask, AMDGPU_MAX_VMHUBS)
+			for (vmid = 1; vmid < AMDGPU_NUM_VMID; vmid++)
+				adev->gmc.gmc_funcs->flush_gpu_tlb(adev, vmid, hub, 2);
+		ret = adev->ualink->funcs->drain(adev);
+		/* Then flushes are cut short. */
+		again = amdgpu_reset_pending(adev->reset_domain);
+		up_read(&adev->reset_domain->sem);
+	} while (again);
 	return amdgpu_ualink_check(adev, ret);
 }
 
@@ -395,18 +410,17 @@ const struct drm_ualink_funcs amdgpu_ualink_gem_funcs = {
 void amdgpu_ualink_bo_close(struct amdgpu_bo *bo, struct amdgpu_vm *vm)
 {
 	struct amdgpu_device *adev = amdgpu_ttm_adev(bo->tbo.bdev);
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
+	int idx;
 
 	if (!amdgpu_ualink_bo_is_import(bo))
 		return;
 
-	if (!amdgpu_vm_evicted(vm))
+	/* All imports had died before the device was unplugged. */
+	if (!amdgpu_vm_evicted(vm) && drm_dev_enter(adev_to_drm(adev), &idx)) {
 		amdgpu_ualink_zap_list(adev, vm, &vm->freed);
-
-	dma_resv_for_each_fence(&cursor, amdgpu_ualink_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, fence)
-		if (amdgpu_ualink_is_update(fence) && !dma_fence_is_signaled(fence))
-			amdgpu_bo_fence(bo, fence, true);
+		drm_dev_exit(idx);
+	}
+	amdgpu_ualink_note_updates(bo, vm);
 }
 
 /**
@@ -420,6 +434,21 @@ bool amdgpu_ualink_bo_free(struct amdgpu_bo *bo)
 	return drm_ualink_gem_free(&bo->tbo.base);
 }
 
+/*
+ * The exporter may not hear of the release before TLBs are empty; if that fails, not before
+ * the reset that follows. All imports have died before UALink is off.
+ */
+static void amdgpu_ualink_flush_released(struct drm_device *drm)
+{
+	struct amdgpu_ualink *ual = drm_to_adev(drm)->ualink;
+
+	/* Pairs with WRITE_ONCE() in amdgpu_ualink_set_state(). */
+	if (READ_ONCE(ual->state) == AMDGPU_UALINK_OFF)
+		return;
+	while (amdgpu_ualink_flush(drm) && READ_ONCE(ual->state) == AMDGPU_UALINK_ON)
+		msleep(AMDGPU_UALINK_RETRY_MS);
+}
+
 /**
  * amdgpu_ualink_bo_release - nothing uses a buffer any more
  * @bo: the buffer, just being destroyed
@@ -429,9 +458,8 @@ void amdgpu_ualink_bo_release(struct amdgpu_bo *bo)
 	struct drm_gem_object *obj = &bo->tbo.base;
 	bool import = amdgpu_ualink_bo_is_import(bo);
 
-	/* If it fails, the GPU is reset. All imports have died before UALink stops. */
-	if (import && READ_ONCE(drm_to_adev(obj->dev)->ualink->state) != AMDGPU_UALINK_OFF)
-		amdgpu_ualink_flush(obj->dev);
+	if (import)
+		amdgpu_ualink_flush_released(obj->dev);
 	drm_ualink_gem_release(obj);
 	if (import)
 		pm_runtime_put_autosuspend(obj->dev->dev);
@@ -466,6 +494,5 @@ int amdgpu_ualink_man_init(struct amdgpu_device *adev)
 void amdgpu_ualink_man_fini(struct amdgpu_device *adev)
 {
 	drm_ualink_npa_man_fini(&adev->mman.bdev, AMDGPU_PL_NPA);
-	kfree(adev->ualink);
 	adev->ualink = NULL;
 }

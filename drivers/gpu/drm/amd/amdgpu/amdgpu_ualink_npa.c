@@ -91,7 +91,6 @@ static struct amdgpu_ualink_table *npa_table_create(struct amdgpu_device *adev,
 		return ERR_PTR(ret);
 	}
 	memset_io((void __iomem *)table->cpu_addr, 0, AMDGPU_GPU_PAGE_SIZE);
-	adev->ualink->npa.table_bytes += AMDGPU_GPU_PAGE_SIZE;
 	return table;
 }
 
@@ -103,25 +102,38 @@ static void npa_get_pde(struct amdgpu_device *adev, struct amdgpu_ualink_table *
 	amdgpu_gmc_get_vm_pde(adev, level, addr, flags);
 }
 
-/* The table below an entry, made if need be, or an ERR_PTR(). */
-static struct amdgpu_ualink_table *npa_descend(struct amdgpu_device *adev,
-					       struct amdgpu_ualink_table *table,
-					       unsigned int level, u64 offset)
+/* Makes the entry point to the table below it, also if it has done so before it was cleared. */
+static void npa_link(struct amdgpu_device *adev, struct amdgpu_ualink_table *table,
+		     unsigned int level, unsigned int index, struct amdgpu_ualink_table *below)
 {
-	unsigned int index = npa_index(offset, level);
-	struct amdgpu_ualink_table *below = table->below[index];
 	u64 addr, flags;
 
-	if (!below) {
-		below = npa_table_create(adev, level + 1);
-		if (IS_ERR(below))
-			return below;
-		table->below[index] = below;
-	}
-	/* Also if it was there: the entry may have been cleared since. */
 	npa_get_pde(adev, below, level, &addr, &flags);
 	npa_write(adev, table, index, addr, flags);
-	return below;
+}
+
+/*
+ * Makes the table below an entry, unless it is there. To find memory for it may take
+ * long, while others clear entries: that is why the caller does not hold @mutex.
+ */
+static int npa_make_below(struct amdgpu_device *adev, struct amdgpu_ualink_table *table,
+			  unsigned int level, unsigned int index)
+{
+	struct amdgpu_ualink_npa *npa = &adev->ualink->npa;
+	struct amdgpu_ualink_table *below;
+
+	lockdep_assert_held(&npa->populate_mutex);
+	if (table->below[index])
+		return 0;
+	below = npa_table_create(adev, level + 1);
+	if (IS_ERR(below))
+		return PTR_ERR(below);
+
+	mutex_lock(&npa->mutex);
+	npa->table_bytes += AMDGPU_GPU_PAGE_SIZE;
+	table->below[index] = below;
+	mutex_unlock(&npa->mutex);
+	return 0;
 }
 
 /* Level of the leaf for what begins at @offset and @addr and has @size bytes. */
@@ -139,8 +151,8 @@ static void npa_map_block(struct amdgpu_device *adev, struct amdgpu_ualink_table
 	npa_write(adev, table, npa_index(offset, AMDGPU_VM_PDB0), addr, flags);
 }
 
-/* Pages, up to the end of the table. Return: how many bytes. */
-static u64 npa_map_pages(struct amdgpu_device *adev, struct amdgpu_ualink_table *table,
+/* Pages, up to the end of the table. */
+static void npa_map_pages(struct amdgpu_device *adev, struct amdgpu_ualink_table *table,
 			 u64 offset, u64 addr, u64 size, u64 flags)
 {
 	unsigned int i, first = npa_index(offset, AMDGPU_VM_PTB);
@@ -148,24 +160,47 @@ static u64 npa_map_pages(struct amdgpu_device *adev, struct amdgpu_ualink_table 
 
 	for (i = 0; i < count; i++, addr += AMDGPU_GPU_PAGE_SIZE)
 		npa_write(adev, table, first + i, addr, flags);
-	return (u64)count << AMDGPU_GPU_PAGE_SHIFT;
 }
 
-/* Leaves of one table for contiguous memory. Return: how many bytes, or an errno. */
+/* Bytes from @offset on that are in one leaf, or in the leaves of one table. */
+static u64 npa_extent(u64 offset, u64 size, unsigned int leaf)
+{
+	return leaf == AMDGPU_VM_PTB ? min(size, ALIGN(offset + 1, SZ_2M) - offset) : SZ_2M;
+}
+
+/* Makes the tables for contiguous memory. Return: for how many bytes, or an errno. */
+static s64 npa_populate_some(struct amdgpu_device *adev, u64 offset, u64 addr, u64 size, u64 flags)
+{
+	unsigned int level, index, leaf = npa_leaf_level(offset, addr, size);
+	struct amdgpu_ualink_table *table = adev->ualink->npa.root;
+	int ret;
+
+	for (level = AMDGPU_VM_PDB2; level < leaf; level++) {
+		index = npa_index(offset, level);
+		ret = npa_make_below(adev, table, level, index);
+		if (ret)
+			return ret;
+		table = table->below[index];
+	}
+	return npa_extent(offset, size, leaf);
+}
+
+/* Leaves of one table for contiguous memory. Return: how many bytes. */
 static s64 npa_map_some(struct amdgpu_device *adev, u64 offset, u64 addr, u64 size, u64 flags)
 {
-	unsigned int level, leaf = npa_leaf_level(offset, addr, size);
+	unsigned int level, index, leaf = npa_leaf_level(offset, addr, size);
 	struct amdgpu_ualink_table *table = adev->ualink->npa.root;
 
 	for (level = AMDGPU_VM_PDB2; level < leaf; level++) {
-		table = npa_descend(adev, table, level, offset);
-		if (IS_ERR(table))
-			return PTR_ERR(table);
+		index = npa_index(offset, level);
+		npa_link(adev, table, level, index, table->below[index]);
+		table = table->below[index];
 	}
 	if (leaf == AMDGPU_VM_PTB)
-		return npa_map_pages(adev, table, offset, addr, size, flags);
-	npa_map_block(adev, table, offset, addr, flags);
-	return SZ_2M;
+		npa_map_pages(adev, table, offset, addr, size, flags);
+	else
+		npa_map_block(adev, table, offset, addr, flags);
+	return npa_extent(offset, size, leaf);
 }
 
 /* The table with the leaves for @offset, and the level of it. */
@@ -229,19 +264,21 @@ static void npa_commit(struct amdgpu_device *adev)
 	up_read(&adev->reset_domain->sem);
 }
 
-static int npa_map(struct amdgpu_device *adev, u64 *offset, struct amdgpu_bo *bo, u64 flags)
+/* Does something for each contiguous piece of a buffer. */
+static int npa_walk(struct amdgpu_device *adev, u64 offset, struct amdgpu_bo *bo, u64 flags,
+		    s64 (*some)(struct amdgpu_device *adev, u64 offset, u64 addr, u64 size,
+				u64 flags))
 {
 	struct amdgpu_res_cursor cursor;
 	s64 done;
 
 	amdgpu_res_first(bo->tbo.resource, 0, amdgpu_bo_size(bo), &cursor);
 	while (cursor.remaining) {
-		done = npa_map_some(adev, *offset,
-				    adev->vm_manager.vram_base_offset + cursor.start,
-				    cursor.size, flags);
+		done = some(adev, offset, adev->vm_manager.vram_base_offset + cursor.start,
+			    cursor.size, flags);
 		if (done < 0)
 			return done;
-		*offset += done;
+		offset += done;
 		amdgpu_res_next(&cursor, done);
 	}
 	return 0;
@@ -254,26 +291,29 @@ static int npa_map(struct amdgpu_device *adev, u64 *offset, struct amdgpu_bo *bo
  * @bo: the buffer, pinned in VRAM
  * @read_only: others may not write
  *
- * Return: 0, or an errno and nothing is mapped.
+ * Return: 0, or an errno and nothing was mapped at any time.
  */
 int amdgpu_ualink_npa_map(struct amdgpu_device *adev, u64 offset, struct amdgpu_bo *bo,
 			  bool read_only)
 {
 	struct amdgpu_ualink_npa *npa = &adev->ualink->npa;
 	u64 flags = AMDGPU_PTE_VALID | AMDGPU_PTE_READABLE;
-	u64 end = offset;
 	int ret;
 
 	if (!read_only)
 		flags |= AMDGPU_PTE_WRITEABLE;
 
-	mutex_lock(&npa->mutex);
-	ret = npa_map(adev, &end, bo, flags);
+	mutex_lock(&npa->populate_mutex);
+	ret = npa_walk(adev, offset, bo, flags, npa_populate_some);
+	mutex_unlock(&npa->populate_mutex);
 	if (ret)
-		npa_clear(adev, offset, end);
+		return ret;
+
+	mutex_lock(&npa->mutex);
+	npa_walk(adev, offset, bo, flags, npa_map_some);
 	npa_commit(adev);
 	mutex_unlock(&npa->mutex);
-	return ret;
+	return 0;
 }
 
 /**
@@ -333,7 +373,10 @@ int amdgpu_ualink_npa_init(struct amdgpu_device *adev)
 	struct amdgpu_ualink_npa *npa = &adev->ualink->npa;
 
 	npa->root = npa_table_create(adev, AMDGPU_VM_PDB2);
-	return PTR_ERR_OR_ZERO(npa->root);
+	if (IS_ERR(npa->root))
+		return PTR_ERR(npa->root);
+	npa->table_bytes = AMDGPU_GPU_PAGE_SIZE;
+	return 0;
 }
 
 /**

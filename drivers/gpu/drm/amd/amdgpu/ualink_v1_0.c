@@ -67,11 +67,11 @@ static void ualink_v1_0_write64(struct amdgpu_device *adev, u32 reg, u64 value)
 /* Messages */
 
 /* While a reset is under way nobody listens; the message is lost like others in the fabric. */
-static void ualink_v1_0_doorbell(struct amdgpu_device *adev, u32 reg, u32 id)
+static void ualink_v1_0_tx_doorbell(struct amdgpu_device *adev, u32 dst)
 {
 	if (!down_read_trylock(&adev->reset_domain->sem))
 		return;
-	ualink_v1_0_write(adev, reg, id);
+	ualink_v1_0_write(adev, UALINK_REG_TX_DOORBELL, dst);
 	up_read(&adev->reset_domain->sem);
 }
 
@@ -110,7 +110,7 @@ static int ualink_v1_0_send(struct amdgpu_device *adev, u32 dst, const struct ua
 	/* The block reads the message once it sees the pointer. */
 	dma_wmb();
 	WRITE_ONCE(rings->tx_wptr[dst], cpu_to_le32(wptr + 1));
-	ualink_v1_0_doorbell(adev, UALINK_REG_TX_DOORBELL, dst);
+	ualink_v1_0_tx_doorbell(adev, dst);
 	return 0;
 }
 
@@ -127,17 +127,38 @@ static int ualink_v1_0_recv(struct amdgpu_device *adev, u32 src, struct ualink_m
 	wptr = le32_to_cpu(READ_ONCE(rings->rx_wptr[src]));
 	if (rptr == wptr)
 		return -EAGAIN;
+	/* More than there can be: the rings were emptied meanwhile. */
+	if (wptr - rptr > v1->ring_size) {
+		WRITE_ONCE(rings->rx_rptr[src], cpu_to_le32(wptr));
+		return -EAGAIN;
+	}
 
 	/* The block wrote the message before the pointer. */
 	dma_rmb();
 	*msg = *ualink_v1_0_slot(v1, rings->rx, src, rptr);
 	/* It may write the slot again once it sees the pointer. */
 	smp_store_release(&rings->rx_rptr[src], cpu_to_le32(rptr + 1));
-	ualink_v1_0_doorbell(adev, UALINK_REG_RX_DOORBELL, src);
+	/* Who waits for room may wait for this one, so that it must not get lost. */
+	down_read(&adev->reset_domain->sem);
+	ualink_v1_0_write(adev, UALINK_REG_RX_DOORBELL, src);
+	up_read(&adev->reset_domain->sem);
 	return 0;
 }
 
 /* Commands */
+
+/*
+ * Not the tag that the block shows, which would look like an answer: it is 0 after a
+ * reset, and who drove the block before may have left another.
+ */
+static u16 ualink_v1_0_next_tag(struct amdgpu_device *adev, struct ualink_v1_0 *v1)
+{
+	u32 status = ualink_v1_0_read(adev, UALINK_REG_CMD_STATUS);
+
+	if (++v1->tag == FIELD_GET(UALINK_CMD_STATUS__TAG, status))
+		v1->tag++;
+	return v1->tag;
+}
 
 static int ualink_v1_0_command(struct amdgpu_device *adev, u32 opcode, u64 arg0, u64 arg1)
 {
@@ -145,11 +166,14 @@ static int ualink_v1_0_command(struct amdgpu_device *adev, u32 opcode, u64 arg0,
 	u32 status;
 	int ret;
 
+	/* Pulled out of its slot, it reaches nothing, nor is it reached. */
+	if (pci_dev_is_disconnected(adev->pdev))
+		return 0;
 	mutex_lock(&v1->cmd_mutex);
 	ualink_v1_0_write64(adev, UALINK_REG_CMD_ARG0_LO, arg0);
 	ualink_v1_0_write64(adev, UALINK_REG_CMD_ARG1_LO, arg1);
 	ualink_v1_0_write(adev, UALINK_REG_CMD, FIELD_PREP(UALINK_CMD__OPCODE, opcode) |
-			  FIELD_PREP(UALINK_CMD__TAG, ++v1->tag));
+			  FIELD_PREP(UALINK_CMD__TAG, ualink_v1_0_next_tag(adev, v1)));
 	ret = read_poll_timeout(ualink_v1_0_read, status,
 				FIELD_GET(UALINK_CMD_STATUS__TAG, status) == v1->tag,
 				UALINK_V1_0_CMD_POLL_US, UALINK_V1_0_CMD_TIMEOUT_US, false,
@@ -221,18 +245,26 @@ static int ualink_v1_0_wait_enabled(struct amdgpu_device *adev, bool enabled)
 				 adev, UALINK_REG_STATUS) ? -EIO : 0;
 }
 
-static void ualink_v1_0_disable(struct amdgpu_device *adev)
+static int ualink_v1_0_disable(struct amdgpu_device *adev)
 {
+	int ret;
+
 	ualink_v1_0_write(adev, UALINK_REG_CNTL, 0);
-	ualink_v1_0_wait_enabled(adev, false);
+	ret = ualink_v1_0_wait_enabled(adev, false);
+	if (ret)
+		return ret;
 	ualink_v1_0_write64(adev, UALINK_REG_NPA_ROOT_LO, 0);
+	return 0;
 }
 
 static int ualink_v1_0_enable(struct amdgpu_device *adev)
 {
 	struct ualink_v1_0 *v1 = adev->ualink->priv;
+	int ret;
 
-	ualink_v1_0_disable(adev);
+	ret = ualink_v1_0_disable(adev);
+	if (ret)
+		return ret;
 	memset(v1->cpu_addr, 0, 4 * v1->num_ids * sizeof(__le32));
 	/* The block looks at the pointers as soon as it is enabled. */
 	dma_wmb();
@@ -275,6 +307,10 @@ static int ualink_v1_0_process(struct amdgpu_device *adev, struct amdgpu_irq_src
 			       struct amdgpu_iv_entry *entry)
 {
 	u32 id = entry->src_data[0];
+
+	/* Some interrupts come whether the block is in use or not. */
+	if (!adev->ualink)
+		return 0;
 
 	switch (entry->src_id) {
 	case UALINK_IH_RX:

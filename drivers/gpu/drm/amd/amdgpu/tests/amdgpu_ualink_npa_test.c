@@ -52,6 +52,7 @@ static int npa_test_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, adev->ualink);
 	adev->gmc.gmc_funcs = &npa_test_gmc_funcs;
 	adev->gmc.pte_addr_mask = GENMASK_ULL(47, 12);
+	mutex_init(&adev->ualink->npa.populate_mutex);
 	mutex_init(&adev->ualink->npa.mutex);
 	fake->adev = adev;
 	test->priv = fake;
@@ -93,11 +94,19 @@ static u64 npa_test_walk(struct npa_fake *fake, u64 offset)
 static void npa_test_map(struct kunit *test, u64 offset, u64 addr, u64 size, u64 flags)
 {
 	struct npa_fake *fake = test->priv;
-	s64 done;
+	struct amdgpu_ualink_npa *npa = &fake->adev->ualink->npa;
+	s64 done, populated;
+	u64 writes;
 
 	for (; size; size -= done, offset += done, addr += done) {
+		writes = npa->pte_writes;
+		mutex_lock(&npa->populate_mutex);
+		populated = npa_populate_some(fake->adev, offset, addr, size, 0);
+		mutex_unlock(&npa->populate_mutex);
+		KUNIT_EXPECT_EQ(test, npa->pte_writes, writes);
 		done = npa_map_some(fake->adev, offset, addr, size, AMDGPU_PTE_VALID | flags);
 		KUNIT_ASSERT_GT(test, done, 0);
+		KUNIT_EXPECT_EQ(test, populated, done);
 		KUNIT_ASSERT_LE(test, done, size);
 	}
 }

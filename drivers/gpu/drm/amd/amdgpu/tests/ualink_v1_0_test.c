@@ -16,7 +16,33 @@ struct ualink_v1_0_fake {
 	struct amdgpu_device *adev;
 	struct ualink_v1_0 *v1;
 	u32 *regs;
+	/* Answers the next command with this result */
+	struct work_struct answer;
+	u32 result;
 };
+
+static void ualink_v1_0_test_answer(struct work_struct *work)
+{
+	struct ualink_v1_0_fake *fake = container_of(work, struct ualink_v1_0_fake, answer);
+	u32 command;
+	int tries = 10000;
+
+	while (!(command = READ_ONCE(fake->regs[UALINK_REG_CMD])) && tries--)
+		usleep_range(50, 100);
+	command = FIELD_GET(UALINK_CMD__TAG, command);
+	WRITE_ONCE(fake->regs[UALINK_REG_CMD_STATUS],
+		   FIELD_PREP(UALINK_CMD_STATUS__TAG, command) |
+		   FIELD_PREP(UALINK_CMD_STATUS__RESULT, fake->result));
+}
+
+/* The next command gets an answer. */
+static void ualink_v1_0_test_expect(struct ualink_v1_0_fake *fake, u32 result)
+{
+	flush_work(&fake->answer);
+	fake->regs[UALINK_REG_CMD] = 0;
+	fake->result = result;
+	queue_work(system_dfl_wq, &fake->answer);
+}
 
 static int ualink_v1_0_test_init(struct kunit *test)
 {
@@ -56,6 +82,7 @@ static int ualink_v1_0_test_init(struct kunit *test)
 	v1->cpu_addr = kvzalloc(area, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, v1->cpu_addr);
 	ualink_v1_0_layout(v1);
+	INIT_WORK(&fake->answer, ualink_v1_0_test_answer);
 	test->priv = fake;
 	return 0;
 }
@@ -64,6 +91,7 @@ static void ualink_v1_0_test_exit(struct kunit *test)
 {
 	struct ualink_v1_0_fake *fake = test->priv;
 
+	flush_work(&fake->answer);
 	kvfree(fake->v1->cpu_addr);
 }
 
@@ -178,8 +206,7 @@ static void ualink_v1_0_test_command(struct kunit *test)
 {
 	struct ualink_v1_0_fake *fake = test->priv;
 
-	/* What the block would answer to the next two. */
-	fake->regs[UALINK_REG_CMD_STATUS] = FIELD_PREP(UALINK_CMD_STATUS__TAG, 1);
+	ualink_v1_0_test_expect(fake, 0);
 	KUNIT_EXPECT_EQ(test, ualink_v1_0_invalidate(fake->adev, 0x123456789000, 0x200000), 0);
 	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD_ARG0_LO], 0x56789000);
 	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD_ARG0_HI], 0x1234);
@@ -187,15 +214,43 @@ static void ualink_v1_0_test_command(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD_ARG1_HI], 0);
 	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD], 1 << 16 | UALINK_OP_INVALIDATE);
 
-	fake->regs[UALINK_REG_CMD_STATUS] = FIELD_PREP(UALINK_CMD_STATUS__TAG, 2) | 2;
+	ualink_v1_0_test_expect(fake, 2);
 	KUNIT_EXPECT_EQ(test, ualink_v1_0_source_gate(fake->adev, 9, true), -EIO);
 	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD], 2 << 16 | UALINK_OP_GATE_OPEN);
 	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD_ARG0_LO], 9);
 
+	/* What the block shows after a reset, or left behind, is no answer. */
 	fake->v1->tag = U16_MAX;
 	fake->regs[UALINK_REG_CMD_STATUS] = 0;
+	ualink_v1_0_test_expect(fake, 0);
 	KUNIT_EXPECT_EQ(test, ualink_v1_0_drain(fake->adev), 0);
-	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD], UALINK_OP_DRAIN);
+	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD], 1 << 16 | UALINK_OP_DRAIN);
+	fake->v1->tag = 41;
+	fake->regs[UALINK_REG_CMD_STATUS] = FIELD_PREP(UALINK_CMD_STATUS__TAG, 42);
+	ualink_v1_0_test_expect(fake, 0);
+	KUNIT_EXPECT_EQ(test, ualink_v1_0_drain(fake->adev), 0);
+	KUNIT_EXPECT_EQ(test, fake->regs[UALINK_REG_CMD], 43 << 16 | UALINK_OP_DRAIN);
+
+	/* Nobody answers, or nobody is there who could. */
+	KUNIT_EXPECT_EQ(test, ualink_v1_0_drain(fake->adev), -EIO);
+	fake->adev->pdev->error_state = pci_channel_io_perm_failure;
+	KUNIT_EXPECT_EQ(test, ualink_v1_0_drain(fake->adev), 0);
+}
+
+/* A pointer from before the rings were emptied. */
+static void ualink_v1_0_test_emptied(struct kunit *test)
+{
+	struct ualink_v1_0_fake *fake = test->priv;
+	struct ualink_v1_0_rings *rings = &fake->v1->rings;
+	struct ualink_msg msg;
+
+	rings->rx_rptr[3] = cpu_to_le32(8);
+	rings->rx_wptr[3] = cpu_to_le32(2);
+	KUNIT_EXPECT_EQ(test, ualink_v1_0_recv(fake->adev, 3, &msg), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(rings->rx_rptr[3]), 2);
+	rings->rx_wptr[3] = cpu_to_le32(2 + TEST_RING);
+	KUNIT_EXPECT_EQ(test, ualink_v1_0_recv(fake->adev, 3, &msg), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(rings->rx_rptr[3]), 3);
 }
 
 static void ualink_v1_0_test_pte(struct kunit *test)
@@ -227,7 +282,8 @@ static struct kunit_case ualink_v1_0_test_cases[] = {
 	KUNIT_CASE(ualink_v1_0_test_send),
 	KUNIT_CASE(ualink_v1_0_test_recv),
 	KUNIT_CASE(ualink_v1_0_test_provision),
-	KUNIT_CASE(ualink_v1_0_test_command),
+	KUNIT_CASE_SLOW(ualink_v1_0_test_command),
+	KUNIT_CASE(ualink_v1_0_test_emptied),
 	KUNIT_CASE(ualink_v1_0_test_pte),
 	KUNIT_CASE(ualink_v1_0_test_counter),
 	{}
