@@ -99,10 +99,11 @@ struct drm_ualink_funcs {
 	 * Drivers refuse what names the object from now on, since
 	 * drm_ualink_gem_dead() is true already.
 	 *
-	 * Returns: 0 when no entry is left; %-EBUSY, only with @force false,
-	 * when work that uses the object is still running, and then nothing has
-	 * been changed; else what drm_exec_lock_obj() said, or %-ENOMEM, and it
-	 * is called again later.
+	 * Returns: 0 when no entry is left; %-EBUSY when work that uses the
+	 * object is still running, only with @force false, and then nothing has
+	 * been changed, or when an update of before the first call may still
+	 * bring an entry back; else what drm_exec_lock_obj() said, or %-ENOMEM.
+	 * Unless it was 0, it is called again later.
 	 */
 	int (*zap)(struct drm_gem_object *obj, struct drm_exec *exec, bool force);
 

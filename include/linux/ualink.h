@@ -197,9 +197,10 @@ struct ualink_ops {
 	 * is running; with @force true they go at once.
 	 *
 	 * Return: 0 when no page table holds an entry of the import any more;
-	 * %-EBUSY when work is still running (only with @force false) or what
-	 * holds an entry is just being freed; %-ENOMEM when it could not be
-	 * done now. It is then called again.
+	 * %-EBUSY when work is still running (only with @force false), what
+	 * holds an entry is just being freed, or an update of before the first
+	 * call may still bring one back; %-ENOMEM when it could not be done now.
+	 * It is then called again.
 	 */
 	int (*import_invalidate)(struct ualink_device *udev, void *priv, bool force);
 

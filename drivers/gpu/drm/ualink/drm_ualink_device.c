@@ -123,9 +123,9 @@ static void drm_ualink_prime_lockdep(struct drm_ualink *ual)
  * @caps: how much may be exported; copied
  *
  * From here on the UALink ioctls reach the helpers, and say %-ENOTCONN before
- * drm_ualink_provision(). There is nothing to undo but by drm_ualink_unplug(). It
- * comes before drm_ualink_npa_man_init(), so that when the device is released all
- * objects are gone before the helpers' state is.
+ * drm_ualink_provision(). There is nothing to undo but by drm_ualink_unplug(). A
+ * managed action that calls drm_ualink_npa_man_fini() is added after it, so that
+ * when the device is released all objects are gone before the helpers' state is.
  *
  * Return: %0 on success, %-EINVAL when a file's cap is zero or not below that of
  * the device, %-ENOMEM.
@@ -196,7 +196,7 @@ EXPORT_SYMBOL_GPL(drm_ualink_provision);
 
 /**
  * drm_ualink_unplug - end all exports and imports, for good
- * @drm: the device, unplugged or never registered
+ * @drm: the device, unplugged or about to be, or never registered
  *
  * When it returns, all exported objects are unpinned, objects that were only
  * waiting for that are destroyed, no page table holds an entry of an import,
