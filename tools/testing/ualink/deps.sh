@@ -21,12 +21,12 @@ libdrm="meson:meson ninja-build:ninja pkg-config:pkg-config binutils:readelf g++
 	python3-docutils:rst2man"
 emu="libelf-dev:/usr/include/gelf.h binutils:nm kmod:modprobe"
 docs="python3-sphinx:sphinx-build graphviz:dot rsync:rsync libc6-dev:/usr/include/stdio.h"
-dev="git:git python3:python3 xz-utils:xz git-absorb:/usr/lib/git-core/git-absorb"
 
 # shellcheck disable=SC2034
 {
 	check="$run $check $libdrm" kcsan="$run $kcsan" ia32="$run $ia32" ci="$run $ci"
 	emu="$run $emu" libdrm="$run $libdrm" docs="$run $docs"
+	dev="git:git python3:python3 xz-utils:xz git-absorb:/usr/lib/git-core/git-absorb"
 }
 want=
 for what in "${@:-none}"; do

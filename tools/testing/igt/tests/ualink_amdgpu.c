@@ -272,19 +272,30 @@ static int name_buffer(struct igt_ualink *dev, uint32_t handle)
 
 static void test_user_fence(struct igt_ualink_pod *pod)
 {
+	union drm_amdgpu_gem_create local = {
+		.in = { .bo_size = PAGE, .domains = AMDGPU_GEM_DOMAIN_GTT },
+	};
+	union drm_amdgpu_gem_mmap map = {};
 	struct igt_ualink_pair pair;
-	struct igt_ualink_bo *local;
+	uint64_t *fence;
+	int fd;
 
 	igt_ualink_pair_init(&pair, &pod->nodes[0], &pod->nodes[1], PAGE, 21);
-	local = igt_ualink_bo_create(pair.importer, PAGE, 0);
-	igt_ualink_store(pair.importer, local->va + 8, 0);
-	igt_assert_eq(igt_amdgpu_submit_fence(pair.importer, local->handle, 8), 0);
-	igt_assert_neq_u64(igt_ualink_load(pair.importer, local->va + 8), 0);
+	fd = pair.importer->fd;
+	igt_assert_eq(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &local), 0);
+	map.in.handle = local.out.handle;
+	igt_assert_eq(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &map), 0);
+	fence = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, map.out.addr_ptr);
+	igt_assert(fence != MAP_FAILED);
+	fence[1] = 0;
+	igt_assert_eq(igt_amdgpu_submit_fence(pair.importer, local.out.handle, 8), 0);
+	igt_assert_neq_u64(fence[1], 0);
+	munmap(fence, PAGE);
+	igt_ualink_gem_close(fd, local.out.handle);
 
 	igt_assert_eq(igt_amdgpu_submit_fence(pair.importer, pair.far->handle, 8), -EOPNOTSUPP);
 	igt_ualink_check_pattern(pair.far, 21);
 	igt_ualink_check_pattern(pair.own, 21);
-	igt_ualink_bo_destroy(local);
 	igt_ualink_pair_fini(&pair);
 }
 
