@@ -410,6 +410,7 @@ void ualink_managed(struct gpu *gpu);
 void msg_sender_run(struct engine *engine);
 void msg_stop(struct gpu *gpu);
 void msg_poke(struct gpu *gpu, uint32_t id);
+void msg_poke_senders(struct gpu *gpu);
 bool msg_put(struct gpu *gpu, uint32_t from, const void *msg);
 bool msg_room(struct gpu *gpu, uint32_t from);
 extern const struct reg_hook ualink_hooks[];

@@ -58,6 +58,7 @@ static void gpu_leave(struct gpu *gpu)
 		return;
 	link_settle(gpu);
 	fabric_forget(gpu);
+	msg_poke_senders(gpu);
 	gpu_announce(gpu, false);
 }
 

@@ -26,11 +26,21 @@ static uint64_t slot_addr(struct gpu *gpu, bool rx, uint32_t id, uint32_t pointe
 	return first + MSG_BYTES * (id * d + pointer % d);
 }
 
+/* Whoever waits for room in a ring here is to look again. */
+void msg_poke_senders(struct gpu *gpu)
+{
+	struct pod *pod = gpu->pod;
+	unsigned int i;
+
+	for (i = 0; i < pod->gpus; i++)
+		msg_poke(&pod->gpu[i], gpu->id);
+}
+
 /* A ring area that cannot be accessed stops the rings. */
 static bool ring_ok(struct gpu *gpu, bool done)
 {
-	if (!done)
-		gpu->ualink.error = true;
+	if (!done && !atomic_exchange(&gpu->ualink.error, true))
+		msg_poke_senders(gpu);
 	return done;
 }
 
@@ -165,6 +175,7 @@ void msg_stop(struct gpu *gpu)
 	gpu->ualink.enabled = false;
 	pthread_mutex_unlock(&gpu->ualink.rx_lock);
 	link_close_gates(gpu);
+	msg_poke_senders(gpu);
 	for (id = 0; id < IDS_MAX; id++)
 		gpu->ualink.tx_due[id] = false;
 }

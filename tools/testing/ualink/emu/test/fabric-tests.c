@@ -55,6 +55,33 @@ static void full_ring(void)
 	CHECK(message_send(a, 2, 1, 99) && message_get(b, 1, &value) && value == 99);
 }
 
+/* Messages that wait for room are taken, and lost, once nobody is there to take them. */
+static void full_and_gone(void)
+{
+	uint32_t round, sent, value;
+
+	for (round = 0; round < 3; round++) {
+		enable_both();
+		for (sent = 0; sent < 2 * DEPTH;)
+			sent += CHECK(UNTIL(message_send(a, 2, 1, sent)));
+		CHECK(ring_pointer(b, 2, 1) == DEPTH && ring_pointer(a, 1, 2) == DEPTH);
+		if (round == 0)
+			control("cut 1 2");
+		else if (round == 1)
+			CHECK(ual_enable(b, false));
+		else
+			control("crash 2");
+		CHECK(UNTIL(ring_pointer(a, 1, 2) == 2 * DEPTH));
+		control("join 1 2");
+		device_reset(&a->c);
+		device_reset(&b->c);
+		device_setup(a);
+		device_setup(b);
+	}
+	enable_both();
+	CHECK(message_send(a, 2, 1, 7) && message_get(b, 1, &value) && value == 7);
+}
+
 static void drop(void)
 {
 	uint32_t value;
@@ -286,7 +313,8 @@ static void crash(void)
 }
 
 const struct test fabric_tests[] = {
-	{ "messages", messages }, { "full_ring", full_ring }, { "drop", drop },
+	{ "messages", messages }, { "full_ring", full_ring },
+	{ "full_and_gone", full_and_gone }, { "drop", drop },
 	{ "dup_and_reorder", dup_and_reorder }, { "delay", delay }, { "mute", mute },
 	{ "disabled", disabled }, { "bad_area", bad_area }, { "misuse", misuse },
 	{ "links", links },
