@@ -166,7 +166,7 @@ static void msg_start(struct gpu *gpu)
 	pthread_mutex_unlock(&ualink->rx_lock);
 }
 
-/* When it returns, the ring area is not touched any more; the sender does not run, or calls. */
+/* When it returns, the ring area is not touched any more, if ENABLE is 0. */
 void msg_stop(struct gpu *gpu)
 {
 	uint32_t id;

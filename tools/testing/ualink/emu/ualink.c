@@ -355,8 +355,10 @@ void ualink_reset(struct gpu *gpu)
 {
 	struct ualink *ualink = &gpu->ualink;
 
-	msg_stop(gpu);
+	/* others may have kicked the sender since, and may do so again */
 	ualink->cntl = 0;
+	engine_stop(&ualink->sender);
+	msg_stop(gpu);
 	ualink->error = false;
 	ualink->ring_base = 0;
 	ualink->cmd = 0;
