@@ -393,12 +393,18 @@ struct ualink {
 	_Atomic uint64_t ring_base;
 	_Atomic uint32_t cmd, cmd_status;
 	atomic_bool busy;		/* with a command */
+	atomic_bool hung;		/* a command was not answered */
+	atomic_bool dead;		/* does not follow ENABLE */
 	struct engine commander;
 	struct engine sender;
 	pthread_mutex_t rx_lock;	/* one message at a time into rings from others */
 	uint32_t rx_wptr[IDS_MAX];
+	uint32_t rx_rptr[IDS_MAX];	/* as the last doorbell has it; under @rx_lock */
+	uint32_t tx_wptr[IDS_MAX];	/* likewise; of the sender */
 	uint32_t tx_rptr[IDS_MAX];	/* of the sender */
-	atomic_bool tx_due[IDS_MAX];	/* doorbells */
+	atomic_bool tx_rung[IDS_MAX];	/* doorbells */
+	atomic_bool rx_rung[IDS_MAX];
+	atomic_bool tx_due[IDS_MAX];	/* rings to look at */
 	_Atomic uint32_t in_flight[IDS_MAX];	/* messages from an id that the fabric holds */
 	_Atomic uint64_t taken, given;
 };
@@ -410,6 +416,8 @@ void ualink_managed(struct gpu *gpu);
 void msg_sender_run(struct engine *engine);
 void msg_stop(struct gpu *gpu);
 void msg_poke(struct gpu *gpu, uint32_t id);
+void msg_tx_doorbell(struct gpu *gpu, uint32_t id);
+void msg_rx_doorbell(struct gpu *gpu, uint32_t id);
 void msg_poke_senders(struct gpu *gpu);
 bool msg_put(struct gpu *gpu, uint32_t from, const void *msg);
 bool msg_room(struct gpu *gpu, uint32_t from);
@@ -502,6 +510,9 @@ enum reset_kind {
 	RESET_LOSE,		/* mode 1, or the machine's: VRAM is lost */
 };
 
+/* What the control socket wants to go wrong; ualink.c */
+enum fail_kind { FAIL_FLUSH, FAIL_GATE, FAIL_DRAIN, HANG_COMMAND, HANG_ENABLE, FAILS };
+
 struct gpu {
 	struct pod *pod;
 	unsigned int index;
@@ -514,7 +525,7 @@ struct gpu {
 	bool provisioned;
 	int vram_fd;
 	uint8_t *vram;
-	_Atomic uint32_t flush_fail;	/* commands INVALIDATE that are to fail */
+	_Atomic uint32_t fail[FAILS];	/* how many times yet */
 	struct counters stats;
 	struct counters unknown;	/* packets */
 	struct dma dma;
@@ -540,6 +551,8 @@ struct pod {
 	_Atomic uint32_t engine_delay_us;
 	_Atomic uint32_t flush_delay_ms;
 	_Atomic uint32_t access_delay_us;
+	atomic_bool allow_vmid0;	/* faults of VMID 0 are meant to be */
+	_Atomic uint64_t vmid0_faults;	/* those that are not */
 	atomic_bool quit;
 	struct fabric fabric;
 	struct gpu gpu[GPUS_MAX];

@@ -105,6 +105,7 @@ uint64_t ual_counter(struct device *d, unsigned int index);
 bool ual_enable(struct device *d, bool enable);
 void command_start(struct device *d, unsigned int opcode, uint64_t arg0, uint64_t arg1);
 bool command_done(struct device *d, unsigned int *result);
+/* @d->tag is that of the last command, and the next one has the one behind it. */
 int command(struct device *d, unsigned int opcode, uint64_t arg0, uint64_t arg1);
 bool message_send(struct device *d, uint32_t to, uint8_t type, uint32_t value);
 bool message_take(struct device *d, uint32_t from, uint32_t *value);

@@ -55,6 +55,38 @@ static void full_ring(void)
 	CHECK(message_send(a, 2, 1, 99) && message_get(b, 1, &value) && value == 99);
 }
 
+/* Pointers that the driver has written count when their doorbell is rung. */
+static void doorbells(void)
+{
+	uint32_t i, value = 1;
+
+	enable_both();
+	for (i = 0; i < DEPTH; i++)
+		CHECK(message_send(a, 2, 1, i));
+	CHECK(UNTIL(ring_pointer(b, 2, 1) == DEPTH));
+	for (i = 0; i < DEPTH; i++)
+		CHECK(message_take(b, 1, &value) && value == i);
+	/* nobody has said that there is room: neither another ring's doorbell, nor new messages */
+	CHECK(message_send(a, 2, 1, 50));
+	ual_write(b, UAL_RX_DOORBELL, 2);
+	CHECK(message_send(b, 1, 1, 51) && message_get(a, 2, &value) && value == 51);
+	usleep(10000);
+	CHECK(ring_pointer(b, 2, 1) == DEPTH && ring_pointer(a, 1, 2) == DEPTH);
+	ual_write(b, UAL_RX_DOORBELL, 1);
+	CHECK(message_get(b, 1, &value) && value == 50);
+	CHECK(ring_pointer(b, 2, 1) == DEPTH + 1);
+	/* nor is what nobody has rung for sent along with what comes back from another one */
+	value = a->tx_wptr[2] + 1;
+	memcpy(a->c.vram + RING_AREA + 8, &value, 4);
+	ual_write(b, UAL_RX_DOORBELL, 1);
+	usleep(10000);
+	CHECK(ring_pointer(a, 1, 2) == DEPTH + 1);
+	ual_write(a, UAL_TX_DOORBELL, 2);
+	CHECK(UNTIL(ring_pointer(a, 1, 2) == DEPTH + 2));
+	ual_write(a, UAL_RX_DOORBELL, IDS);
+	CHECK(strstr(control("unknown"), "1 UALink: a doorbell for no id"));
+}
+
 /* Messages that wait for room are taken, and lost, once nobody is there to take them. */
 static void full_and_gone(void)
 {
@@ -64,6 +96,7 @@ static void full_and_gone(void)
 		enable_both();
 		for (sent = 0; sent < 2 * DEPTH;)
 			sent += CHECK(UNTIL(message_send(a, 2, 1, sent)));
+		usleep(5000);
 		CHECK(ring_pointer(b, 2, 1) == DEPTH && ring_pointer(a, 1, 2) == DEPTH);
 		if (round == 0)
 			control("cut 1 2");
@@ -197,6 +230,7 @@ static void disabled(void)
 
 static void bad_area(void)
 {
+	control("allow-vmid0 1");
 	ual_write64(a, UAL_RING_BASE, 0x123000);	/* nothing is there for VMID 0 */
 	ual_write(a, UAL_CNTL, 1);
 	CHECK(UNTIL(ual_read(a, UAL_STATUS) & 4));
@@ -221,8 +255,10 @@ static void misuse(void)
 	CHECK(ring_pointer(a, 1, 2) == 0);
 	value = 1;
 	memcpy(a->c.vram + RING_AREA + 4 * (3 * IDS + 2), &value, 4);
-	message_send(b, 1, 1, 1);
+	ual_write(a, UAL_RX_DOORBELL, 2);
 	CHECK(UNTIL(strstr(control("unknown"), "UALink: rx_rptr beyond rx_wptr")));
+	message_send(b, 1, 1, 1);
+	usleep(3000);
 	CHECK(ring_pointer(a, 2, 2) == 0);
 	ual_write64(a, UAL_RING_BASE, 0);
 	CHECK(strstr(control("unknown"), "UALink: RING_BASE while enabled"));
@@ -313,7 +349,7 @@ static void crash(void)
 }
 
 const struct test fabric_tests[] = {
-	{ "messages", messages }, { "full_ring", full_ring },
+	{ "messages", messages }, { "doorbells", doorbells }, { "full_ring", full_ring },
 	{ "full_and_gone", full_and_gone }, { "drop", drop },
 	{ "dup_and_reorder", dup_and_reorder }, { "delay", delay }, { "mute", mute },
 	{ "disabled", disabled }, { "bad_area", bad_area }, { "misuse", misuse },
