@@ -7,7 +7,7 @@
  * connection of the control socket. The socket's thread never waits for an engine, but in a reset.
  *
  * Locks, outermost first: control; hub.drain of a requester; link.drain of an owner; the leaves
- * (TLB, DMA maps, IH, ring, fabric, counters), of which nobody holds two but as said there.
+ * (TLB, HDP, DMA maps, IH, ring, fabric, counters), of which nobody holds two but as said there.
  */
 #ifndef EMU_H
 #define EMU_H
@@ -109,6 +109,23 @@ bool dma_write(struct gpu *gpu, uint64_t addr, const void *buf, size_t len);
 bool dma_map_add(struct gpu *gpu, uint64_t addr, uint64_t size, int fd, uint64_t offset,
 		 bool write);
 void dma_map_remove(struct gpu *gpu, uint64_t addr, uint64_t size, bool all);
+
+/* ---- hdp.c: what the CPU writes to page tables of the segment ---- */
+
+struct hdp_page;
+
+struct hdp {
+	pthread_mutex_t lock;
+	struct hdp_page **page;		/* by number, or NULL */
+	struct hdp_page *pages;		/* all of them */
+};
+
+bool hdp_read_entry(struct gpu *gpu, uint64_t offset, uint64_t *entry);
+void hdp_flush(struct gpu *gpu);
+bool hdp_is_flush(struct gpu *gpu, uint32_t reg);
+void hdp_reset(struct gpu *gpu);
+void hdp_quit(struct gpu *gpu);
+void hdp_init(struct gpu *gpu);
 
 /* ---- engine.c: a thread that works when it is kicked ---- */
 
@@ -233,7 +250,7 @@ void tlb_empty(struct tlb *tlb, uint32_t vmids, uint64_t first, uint64_t last);
 enum fault tlb_translate(struct tlb *tlb, walk_fn walk, void *mmu, unsigned int vmid,
 			 uint64_t addr, struct leaf *leaf);
 void tlb_stale(struct tlb *tlb, uint64_t *used, uint64_t *unflushed);
-enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool system,
+enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool segment,
 		       struct leaf *leaf);
 uint64_t leaf_address(const struct leaf *leaf, uint64_t addr);
 
@@ -528,6 +545,7 @@ struct gpu {
 	_Atomic uint32_t fail[FAILS];	/* how many times yet */
 	struct counters stats;
 	struct counters unknown;	/* packets */
+	struct hdp hdp;
 	struct dma dma;
 	struct pci pci;
 	struct vfio vfio;

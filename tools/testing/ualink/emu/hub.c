@@ -74,7 +74,7 @@ static enum fault hub_walk(void *mmu, unsigned int vmid, uint64_t addr, struct l
 	if (!vmid)
 		return walk_gart(hub, addr, leaf);
 	return walk_tables(hub->gpu, reg_get64(hub->gpu, reg, reg + 1), addr & 0xffffffffffffull,
-			   true, leaf);
+			   false, leaf);
 }
 
 /* Whether VMID 0 sees VRAM itself there; @offset: in VRAM. */

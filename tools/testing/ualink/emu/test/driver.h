@@ -79,6 +79,8 @@ void irq_forget(struct device *d);
 uint32_t vram32(struct device *d, uint64_t offset);
 uint64_t vram64(struct device *d, uint64_t offset);
 void map_page(struct device *d, uint64_t root, uint64_t va, uint64_t pte);
+void map_unflushed(struct device *d, uint64_t root, uint64_t va, uint64_t pte);
+void hdp_flush(struct device *d);
 void map_huge(struct device *d, uint64_t root, uint64_t va, uint64_t pte);
 void flush_start(struct device *d, uint32_t vmids);
 bool flush_done(struct device *d, uint32_t vmids);

@@ -92,15 +92,15 @@ static void full_and_gone(void)
 {
 	uint32_t round, sent, value;
 
-	for (round = 0; round < 3; round++) {
+	for (round = 0; round < 4; round++) {
 		enable_both();
 		for (sent = 0; sent < 2 * DEPTH;)
 			sent += CHECK(UNTIL(message_send(a, 2, 1, sent)));
 		usleep(5000);
 		CHECK(ring_pointer(b, 2, 1) == DEPTH && ring_pointer(a, 1, 2) == DEPTH);
-		if (round == 0)
-			control("cut 1 2");
-		else if (round == 1)
+		if (round < 2)
+			control(round ? "cut 2 1" : "cut 1 2");
+		else if (round == 2)
 			CHECK(ual_enable(b, false));
 		else
 			control("crash 2");
@@ -228,6 +228,37 @@ static void disabled(void)
 	CHECK(message_get(b, 1, &value) && value == 4);
 }
 
+/* A block that is enabled starts with the pointers that it finds. */
+static void start_pointers(void)
+{
+	const uint32_t start = UINT32_MAX - 1;
+	uint32_t array, i, value;
+
+	for (array = 0; array < 4; array++) {
+		memcpy(a->c.vram + RING_AREA + 4 * (array * IDS + 2), &start, 4);
+		memcpy(b->c.vram + RING_AREA + 4 * (array * IDS + 1), &start, 4);
+	}
+	a->tx_wptr[2] = start;
+	a->rx_rptr[2] = start;
+	b->tx_wptr[1] = start;
+	b->rx_rptr[1] = start;
+	enable_both();
+	/* before the other one rings for what it sends */
+	ual_write(a, UAL_RX_DOORBELL, 2);
+	usleep(20000);
+	CHECK(ual_counter(b, TAKEN) == 0);
+	for (i = 0; i < DEPTH; i++) {
+		CHECK(message_send(a, 2, 1, 100 + i));
+		CHECK(message_send(b, 1, 1, 200 + i));
+	}
+	CHECK(UNTIL(ring_pointer(b, 2, 1) == DEPTH - 2 && ring_pointer(a, 2, 2) == DEPTH - 2));
+	for (i = 0; i < DEPTH; i++) {
+		CHECK(message_get(b, 1, &value) && value == 100 + i);
+		CHECK(message_get(a, 2, &value) && value == 200 + i);
+	}
+	CHECK(!strstr(control("unknown"), "UALink"));
+}
+
 static void bad_area(void)
 {
 	control("allow-vmid0 1");
@@ -352,7 +383,8 @@ const struct test fabric_tests[] = {
 	{ "messages", messages }, { "doorbells", doorbells }, { "full_ring", full_ring },
 	{ "full_and_gone", full_and_gone }, { "drop", drop },
 	{ "dup_and_reorder", dup_and_reorder }, { "delay", delay }, { "mute", mute },
-	{ "disabled", disabled }, { "bad_area", bad_area }, { "misuse", misuse },
+	{ "disabled", disabled }, { "start_pointers", start_pointers },
+	{ "bad_area", bad_area }, { "misuse", misuse },
 	{ "links", links },
 	{ "management", management }, { "power", power }, { "crash", crash }, {}
 };
