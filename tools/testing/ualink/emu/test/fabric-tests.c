@@ -264,7 +264,7 @@ static void bad_area(void)
 	control("allow-vmid0 1");
 	ual_write64(a, UAL_RING_BASE, 0x123000);	/* nothing is there for VMID 0 */
 	ual_write(a, UAL_CNTL, 1);
-	CHECK(UNTIL(ual_read(a, UAL_STATUS) & 4));
+	CHECK(UNTIL((ual_read(a, UAL_STATUS) & 6) == 6));
 	ual_write(a, UAL_CNTL, 0);
 	CHECK(UNTIL(!(ual_read(a, UAL_STATUS) & 2)));
 	CHECK(ual_enable(a, true) && ual_read(a, UAL_STATUS) == 3);
