@@ -241,6 +241,16 @@ static const char *set_time(struct command *c, _Atomic uint32_t *time, uint64_t 
 	return NULL;
 }
 
+static const char *do_allow_vmid0(struct command *c)
+{
+	uint64_t value;
+
+	if (!number(c->word[1], &value) || value > 1)
+		return "usage: allow-vmid0 0|1";
+	c->pod->allow_vmid0 = value;
+	return NULL;
+}
+
 static const char *do_flush_delay(struct command *c)
 {
 	return set_time(c, &c->pod->flush_delay_ms, 60000);
@@ -256,15 +266,40 @@ static const char *do_access_delay(struct command *c)
 	return set_time(c, &c->pod->access_delay_us, 1000000);
 }
 
-static const char *do_flush_fail(struct command *c)
+static const char *set_fail(struct command *c, enum fail_kind kind)
 {
 	struct gpu *gpu = accelerator(c, 1);
 	uint64_t times;
 
-	if (!gpu || !number(c->word[2], &times))
-		return "usage: flush-fail A N";
-	gpu->flush_fail = (uint32_t)times;
+	if (!gpu || !number(c->word[2], &times) || times > UINT32_MAX)
+		return "an accelerator and a number are missing";
+	gpu->fail[kind] = (uint32_t)times;
 	return NULL;
+}
+
+static const char *do_flush_fail(struct command *c)
+{
+	return set_fail(c, FAIL_FLUSH);
+}
+
+static const char *do_gate_fail(struct command *c)
+{
+	return set_fail(c, FAIL_GATE);
+}
+
+static const char *do_drain_fail(struct command *c)
+{
+	return set_fail(c, FAIL_DRAIN);
+}
+
+static const char *do_cmd_hang(struct command *c)
+{
+	return set_fail(c, HANG_COMMAND);
+}
+
+static const char *do_enable_hang(struct command *c)
+{
+	return set_fail(c, HANG_ENABLE);
 }
 
 static void engines_seed(struct gpu *gpu)
@@ -334,16 +369,24 @@ static const struct {
 	const char *(*run)(struct command *command);
 } commands[] = {
 	{ "access-delay", "US: accesses to others take so long", do_access_delay },
+	{ "allow-vmid0", "0|1: whether faults of VMID 0 are fine, or make the emulator fail",
+	  do_allow_vmid0 },
+	{ "cmd-hang", "A N: its next N commands get no answer, until it is reset or enabled",
+	  do_cmd_hang },
 	{ "corrupt", "like drop: their last byte is inverted", do_corrupt },
 	{ "crash", "A: it leaves the fabric and loses all, until it is reset", do_crash },
 	{ "cut", "A B: cuts their link", do_cut },
 	{ "delay", "MS: each message takes so long", do_delay },
+	{ "drain-fail", "A N: its next N commands DRAIN fail", do_drain_fail },
 	{ "drop", "[TYPE|any [N]] [from A] [to B]: the next N such messages get lost", do_drop },
 	{ "dup", "likewise: they come twice", do_dup },
+	{ "enable-hang", "A N: it does not follow the next N times that ENABLE becomes 1",
+	  do_enable_hang },
 	{ "engine-delay", "US: work starts at a random time below that", do_engine_delay },
 	{ "fabric", "what happened to messages", do_fabric },
 	{ "flush-delay", "MS: each flush takes so long", do_flush_delay },
 	{ "flush-fail", "A N: its next N commands INVALIDATE or GATE_CLOSE fail", do_flush_fail },
+	{ "gate-fail", "A N: its next N commands GATE_OPEN fail", do_gate_fail },
 	{ "help", "this", do_help },
 	{ "join", "A B: joins their link again", do_join },
 	{ "mute", "A: messages from A get lost", do_mute },

@@ -7,7 +7,7 @@
  * connection of the control socket. The socket's thread never waits for an engine, but in a reset.
  *
  * Locks, outermost first: control; hub.drain of a requester; link.drain of an owner; the leaves
- * (TLB, DMA maps, IH, ring, fabric, counters), of which nobody holds two but as said there.
+ * (TLB, HDP, DMA maps, IH, ring, fabric, counters), of which nobody holds two but as said there.
  */
 #ifndef EMU_H
 #define EMU_H
@@ -109,6 +109,23 @@ bool dma_write(struct gpu *gpu, uint64_t addr, const void *buf, size_t len);
 bool dma_map_add(struct gpu *gpu, uint64_t addr, uint64_t size, int fd, uint64_t offset,
 		 bool write);
 void dma_map_remove(struct gpu *gpu, uint64_t addr, uint64_t size, bool all);
+
+/* ---- hdp.c: what the CPU writes to page tables of the segment ---- */
+
+struct hdp_page;
+
+struct hdp {
+	pthread_mutex_t lock;
+	struct hdp_page **page;		/* by number, or NULL */
+	struct hdp_page *pages;		/* all of them */
+};
+
+bool hdp_read_entry(struct gpu *gpu, uint64_t offset, uint64_t *entry);
+void hdp_flush(struct gpu *gpu);
+bool hdp_is_flush(struct gpu *gpu, uint32_t reg);
+void hdp_reset(struct gpu *gpu);
+void hdp_quit(struct gpu *gpu);
+void hdp_init(struct gpu *gpu);
 
 /* ---- engine.c: a thread that works when it is kicked ---- */
 
@@ -233,7 +250,7 @@ void tlb_empty(struct tlb *tlb, uint32_t vmids, uint64_t first, uint64_t last);
 enum fault tlb_translate(struct tlb *tlb, walk_fn walk, void *mmu, unsigned int vmid,
 			 uint64_t addr, struct leaf *leaf);
 void tlb_stale(struct tlb *tlb, uint64_t *used, uint64_t *unflushed);
-enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool system,
+enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool segment,
 		       struct leaf *leaf);
 uint64_t leaf_address(const struct leaf *leaf, uint64_t addr);
 
@@ -393,12 +410,18 @@ struct ualink {
 	_Atomic uint64_t ring_base;
 	_Atomic uint32_t cmd, cmd_status;
 	atomic_bool busy;		/* with a command */
+	atomic_bool hung;		/* a command was not answered */
+	atomic_bool dead;		/* does not follow ENABLE */
 	struct engine commander;
 	struct engine sender;
 	pthread_mutex_t rx_lock;	/* one message at a time into rings from others */
 	uint32_t rx_wptr[IDS_MAX];
+	uint32_t rx_rptr[IDS_MAX];	/* as the last doorbell has it; under @rx_lock */
+	uint32_t tx_wptr[IDS_MAX];	/* likewise; of the sender */
 	uint32_t tx_rptr[IDS_MAX];	/* of the sender */
-	atomic_bool tx_due[IDS_MAX];	/* doorbells */
+	atomic_bool tx_rung[IDS_MAX];	/* doorbells */
+	atomic_bool rx_rung[IDS_MAX];
+	atomic_bool tx_due[IDS_MAX];	/* rings to look at */
 	_Atomic uint32_t in_flight[IDS_MAX];	/* messages from an id that the fabric holds */
 	_Atomic uint64_t taken, given;
 };
@@ -410,6 +433,9 @@ void ualink_managed(struct gpu *gpu);
 void msg_sender_run(struct engine *engine);
 void msg_stop(struct gpu *gpu);
 void msg_poke(struct gpu *gpu, uint32_t id);
+void msg_tx_doorbell(struct gpu *gpu, uint32_t id);
+void msg_rx_doorbell(struct gpu *gpu, uint32_t id);
+void msg_poke_senders(struct gpu *gpu);
 bool msg_put(struct gpu *gpu, uint32_t from, const void *msg);
 bool msg_room(struct gpu *gpu, uint32_t from);
 extern const struct reg_hook ualink_hooks[];
@@ -501,6 +527,9 @@ enum reset_kind {
 	RESET_LOSE,		/* mode 1, or the machine's: VRAM is lost */
 };
 
+/* What the control socket wants to go wrong; ualink.c */
+enum fail_kind { FAIL_FLUSH, FAIL_GATE, FAIL_DRAIN, HANG_COMMAND, HANG_ENABLE, FAILS };
+
 struct gpu {
 	struct pod *pod;
 	unsigned int index;
@@ -513,9 +542,10 @@ struct gpu {
 	bool provisioned;
 	int vram_fd;
 	uint8_t *vram;
-	_Atomic uint32_t flush_fail;	/* commands INVALIDATE that are to fail */
+	_Atomic uint32_t fail[FAILS];	/* how many times yet */
 	struct counters stats;
 	struct counters unknown;	/* packets */
+	struct hdp hdp;
 	struct dma dma;
 	struct pci pci;
 	struct vfio vfio;
@@ -539,6 +569,8 @@ struct pod {
 	_Atomic uint32_t engine_delay_us;
 	_Atomic uint32_t flush_delay_ms;
 	_Atomic uint32_t access_delay_us;
+	atomic_bool allow_vmid0;	/* faults of VMID 0 are meant to be */
+	_Atomic uint64_t vmid0_faults;	/* those that are not */
 	atomic_bool quit;
 	struct fabric fabric;
 	struct gpu gpu[GPUS_MAX];

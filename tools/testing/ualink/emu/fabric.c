@@ -261,8 +261,11 @@ void fabric_set_cut(struct gpu *a, struct gpu *b, bool cut)
 		return;
 	link_settle(a);
 	link_settle(b);
-	if (cut)
+	if (cut) {
 		fabric_drop(a, b);
+		msg_poke(a, b->id);
+		msg_poke(b, a->id);
+	}
 	if (!a->powered || !b->powered || a == b)
 		return;
 	fabric_tell(a, b, !cut);

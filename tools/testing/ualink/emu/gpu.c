@@ -34,6 +34,7 @@ static void reset_blocks(struct gpu *gpu, enum reset_kind kind)
 		hub_reset(&gpu->hub[i]);
 	ih_reset(gpu);
 	regs_reset(gpu);
+	hdp_reset(gpu);
 	sdma_reset(gpu);
 	cp_reset(gpu);
 	if (kind == RESET_LOSE)
@@ -114,6 +115,7 @@ void gpu_quit(struct gpu *gpu)
 	engine_quit(&gpu->ualink.commander);
 	engine_quit(&gpu->ualink.sender);
 	cp_quit(gpu);
+	hdp_quit(gpu);
 }
 
 void gpu_init(struct gpu *gpu)
@@ -123,6 +125,7 @@ void gpu_init(struct gpu *gpu)
 	pthread_mutex_init(&gpu->stats.lock, NULL);
 	pthread_mutex_init(&gpu->unknown.lock, NULL);
 	lock_init(&gpu->dma.lock);
+	hdp_init(gpu);
 	pci_init(gpu);
 	hub_init(gpu, HUB_GC);
 	hub_init(gpu, HUB_MM);

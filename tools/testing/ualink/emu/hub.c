@@ -74,7 +74,7 @@ static enum fault hub_walk(void *mmu, unsigned int vmid, uint64_t addr, struct l
 	if (!vmid)
 		return walk_gart(hub, addr, leaf);
 	return walk_tables(hub->gpu, reg_get64(hub->gpu, reg, reg + 1), addr & 0xffffffffffffull,
-			   true, leaf);
+			   false, leaf);
 }
 
 /* Whether VMID 0 sees VRAM itself there; @offset: in VRAM. */
@@ -164,6 +164,19 @@ static void fault_status(struct hub *hub, unsigned int vmid, uint64_t va, enum f
 	reg_set(hub->gpu, r->fault_status, status);
 }
 
+/* The driver itself has told the GPU to go where nothing is, unless a test wants that. */
+static void vmid0_fault(struct hub *hub, uint64_t va, const char *why)
+{
+	/* what it has told one that has crashed is gone */
+	bool allowed = hub->gpu->pod->allow_vmid0 || !hub->gpu->powered;
+
+	count(&hub->gpu->stats, "%s fault: VMID 0%s", hub->regs->name, allowed ? ", allowed" : "");
+	logmsg(hub->gpu, "%s: VMID 0, address 0x%llx: %s", hub->regs->name, (unsigned long long)va,
+	       why);
+	if (!allowed)
+		hub->gpu->pod->vmid0_faults++;
+}
+
 static void hub_fault(struct hub *hub, unsigned int vmid, uint64_t va, enum fault fault,
 		      enum mem_kind kind)
 {
@@ -184,8 +197,7 @@ static void hub_fault(struct hub *hub, unsigned int vmid, uint64_t va, enum faul
 
 	count(&hub->gpu->stats, "%s fault: %s", hub->regs->name, why[fault]);
 	if (!vmid)
-		logmsg(hub->gpu, "%s: VMID 0, address 0x%llx: %s", hub->regs->name,
-		       (unsigned long long)va, why[fault]);
+		vmid0_fault(hub, va, why[fault]);
 	pthread_mutex_lock(&hub->lock);
 	fault_status(hub, vmid, va, fault, kind);
 	reported = fault_is_reported(hub);

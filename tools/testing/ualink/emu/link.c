@@ -18,7 +18,7 @@ static enum fault link_walk(void *mmu, unsigned int vmid, uint64_t addr, struct 
 	struct gpu *gpu = mmu;
 
 	(void)vmid;
-	return walk_tables(gpu, gpu->link.root, addr, false, leaf);
+	return walk_tables(gpu, gpu->link.root, addr, true, leaf);
 }
 
 static enum refusal serve(struct gpu *owner, uint32_t requester, uint64_t offset,

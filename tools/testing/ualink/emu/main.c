@@ -2,6 +2,8 @@
 /*
  * ualink-emu: GPUs for the real amdgpu driver, and the UALink fabric between them. Each is a
  * vfio-user server at DIR/gpuN.sock; DIR/control.sock takes commands (control.c).
+ * Exit status: 0; 1 when it cannot work; 2 for bad usage; 3 after faults of VMID 0, which is
+ * the driver's own.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -13,6 +15,7 @@
 #include "emu.h"
 
 #define REPORT_MAX	(1u << 20)
+#define EXIT_VMID0	3
 
 static struct pod pod;
 static int quit_pipe[2];
@@ -191,6 +194,9 @@ static void report(void)
 	stat_unknown(&pod, text, REPORT_MAX);
 	print(text, REPORT_MAX, "stale\n");
 	stat_stale(&pod, text, REPORT_MAX);
+	if (pod.vmid0_faults)
+		print(text, REPORT_MAX, "%llu faults of VMID 0\n",
+		      (unsigned long long)pod.vmid0_faults);
 	fputs(text, stdout);
 	free(text);
 }
@@ -259,5 +265,5 @@ int main(int argc, char **argv)
 	wait_for_quit();
 	stop();
 	report();
-	return 0;
+	return pod.vmid0_faults ? EXIT_VMID0 : 0;
 }

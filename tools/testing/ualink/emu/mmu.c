@@ -12,8 +12,11 @@
 
 /* ---- walks ---- */
 
-static bool read_entry(struct gpu *gpu, uint64_t parent, uint64_t offset, uint64_t *entry)
+static bool read_entry(struct gpu *gpu, uint64_t parent, uint64_t offset, bool segment,
+		       uint64_t *entry)
 {
+	if (segment)
+		return hdp_read_entry(gpu, offset, entry);
 	if (parent & PTE_SYSTEM)
 		return dma_read(gpu, offset, entry, sizeof(*entry));
 	return vram_read(gpu, offset, entry, sizeof(*entry));
@@ -35,8 +38,11 @@ static bool is_leaf(uint64_t entry, unsigned int level)
 	}
 }
 
-/* Finds the leaf below a root; @system: tables may lie in the guest's memory. */
-enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool system,
+/*
+ * Finds the leaf below a root; @segment: of the tables of the segment. They lie in VRAM, and those
+ * of others in the guest's memory, too.
+ */
+enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool segment,
 		       struct leaf *leaf)
 {
 	uint64_t entry = root, table;
@@ -45,11 +51,11 @@ enum fault walk_tables(struct gpu *gpu, uint64_t root, uint64_t addr, bool syste
 	while (level--) {
 		if (!(entry & PTE_VALID))
 			return FAULT_INVALID;
-		if (entry & PTE_SYSTEM && !system)
+		if (entry & PTE_SYSTEM && segment)
 			return FAULT_MALFORMED;
 		shift = PAGE_SHIFT + 9 * level;
 		table = entry & 0x0000ffffffffffc0ull;
-		if (!read_entry(gpu, entry, table + ((addr >> shift) & 511) * 8, &entry))
+		if (!read_entry(gpu, entry, table + ((addr >> shift) & 511) * 8, segment, &entry))
 			return FAULT_MEMORY;
 		if (is_leaf(entry, level))
 			break;

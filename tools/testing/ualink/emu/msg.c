@@ -2,6 +2,9 @@
 /*
  * Message rings. One thread of each accelerator takes messages from its driver and hands them to
  * the fabric; whoever delivers one puts it into the receiver's ring under the receiver's lock.
+ *
+ * What the driver writes, tx_wptr and rx_rptr, is read when its doorbell is rung, and never
+ * else: a driver that forgets a doorbell waits for ever.
  */
 #include "emu.h"
 
@@ -26,11 +29,21 @@ static uint64_t slot_addr(struct gpu *gpu, bool rx, uint32_t id, uint32_t pointe
 	return first + MSG_BYTES * (id * d + pointer % d);
 }
 
+/* Whoever waits for room in a ring here is to look again. */
+void msg_poke_senders(struct gpu *gpu)
+{
+	struct pod *pod = gpu->pod;
+	unsigned int i;
+
+	for (i = 0; i < pod->gpus; i++)
+		msg_poke(&pod->gpu[i], gpu->id);
+}
+
 /* A ring area that cannot be accessed stops the rings. */
 static bool ring_ok(struct gpu *gpu, bool done)
 {
-	if (!done)
-		gpu->ualink.error = true;
+	if (!done && !atomic_exchange(&gpu->ualink.error, true))
+		msg_poke_senders(gpu);
 	return done;
 }
 
@@ -52,16 +65,26 @@ static bool pointer_write(struct gpu *gpu, unsigned int array, uint32_t id, uint
 /* How many more messages the ring from an accelerator takes. Called with the lock held. */
 static uint32_t rx_room(struct gpu *gpu, uint32_t from)
 {
-	uint32_t rptr, used;
+	uint32_t used = gpu->ualink.rx_wptr[from] - gpu->ualink.rx_rptr[from];
 
-	if (!gpu->ualink.enabled || gpu->ualink.error || !pointer_read(gpu, RX_RPTR, from, &rptr))
+	if (!gpu->ualink.enabled || gpu->ualink.error || used > depth(gpu))
 		return 0;
-	used = gpu->ualink.rx_wptr[from] - rptr;
-	if (used > depth(gpu)) {
-		count(&gpu->unknown, "UALink: rx_rptr beyond rx_wptr");
-		return 0;
-	}
 	return depth(gpu) - used;
+}
+
+/* The driver has taken messages from an accelerator: that may send more. */
+static void rx_look(struct gpu *gpu, uint32_t from)
+{
+	struct ualink *ualink = &gpu->ualink;
+	struct gpu *sender = pod_by_id(gpu->pod, from);
+
+	pthread_mutex_lock(&ualink->rx_lock);
+	if (pointer_read(gpu, RX_RPTR, from, &ualink->rx_rptr[from]) &&
+	    ualink->rx_wptr[from] - ualink->rx_rptr[from] > depth(gpu))
+		count(&gpu->unknown, "UALink: rx_rptr beyond rx_wptr");
+	pthread_mutex_unlock(&ualink->rx_lock);
+	if (sender)
+		msg_poke(sender, gpu->id);
 }
 
 /* Whether the ring takes one more message, besides those that the fabric holds for it */
@@ -121,15 +144,16 @@ static bool send_one(struct gpu *gpu, uint32_t to, uint32_t pointer)
 static void send_ring(struct engine *engine, uint32_t to)
 {
 	struct gpu *gpu = engine->gpu;
-	uint32_t *rptr = &gpu->ualink.tx_rptr[to], wptr;
+	uint32_t *rptr = &gpu->ualink.tx_rptr[to], *end = &gpu->ualink.tx_wptr[to], wptr;
 
-	while (!engine->stop && !gpu->ualink.error) {
-		if (!pointer_read(gpu, TX_WPTR, to, &wptr) || wptr == *rptr)
-			return;
-		if (wptr - *rptr > depth(gpu)) {
-			count(&gpu->unknown, "UALink: tx_wptr beyond the ring");
-			return;
-		}
+	if (atomic_exchange(&gpu->ualink.tx_rung[to], false) &&
+	    !pointer_read(gpu, TX_WPTR, to, end))
+		return;
+	if (*end - *rptr > depth(gpu)) {
+		count(&gpu->unknown, "UALink: tx_wptr beyond the ring");
+		return;
+	}
+	while (!engine->stop && !gpu->ualink.error && *rptr != *end) {
 		if (!send_one(gpu, to, *rptr) || !pointer_write(gpu, TX_RPTR, to, *rptr + 1))
 			return;
 		++*rptr;
@@ -149,14 +173,16 @@ static void msg_start(struct gpu *gpu)
 	/* no such address is in the area */
 	ualink->error = ualink->ring_base & PAGE_MASK;
 	for (id = 0; id < gpu->pod->ids; id++)
-		if (!pointer_read(gpu, TX_RPTR, id, &ualink->tx_rptr[id]) ||
-		    !pointer_read(gpu, RX_WPTR, id, &ualink->rx_wptr[id]))
+		if (!pointer_read(gpu, TX_WPTR, id, &ualink->tx_wptr[id]) ||
+		    !pointer_read(gpu, TX_RPTR, id, &ualink->tx_rptr[id]) ||
+		    !pointer_read(gpu, RX_WPTR, id, &ualink->rx_wptr[id]) ||
+		    !pointer_read(gpu, RX_RPTR, id, &ualink->rx_rptr[id]))
 			break;
 	ualink->enabled = true;
 	pthread_mutex_unlock(&ualink->rx_lock);
 }
 
-/* When it returns, the ring area is not touched any more; the sender does not run, or calls. */
+/* When it returns, the ring area is not touched any more, if ENABLE is 0. */
 void msg_stop(struct gpu *gpu)
 {
 	uint32_t id;
@@ -165,8 +191,12 @@ void msg_stop(struct gpu *gpu)
 	gpu->ualink.enabled = false;
 	pthread_mutex_unlock(&gpu->ualink.rx_lock);
 	link_close_gates(gpu);
-	for (id = 0; id < IDS_MAX; id++)
+	msg_poke_senders(gpu);
+	for (id = 0; id < IDS_MAX; id++) {
+		gpu->ualink.tx_rung[id] = false;
+		gpu->ualink.rx_rung[id] = false;
 		gpu->ualink.tx_due[id] = false;
+	}
 }
 
 void msg_sender_run(struct engine *engine)
@@ -174,22 +204,45 @@ void msg_sender_run(struct engine *engine)
 	struct gpu *gpu = engine->gpu;
 	uint32_t id;
 
-	if (gpu->ualink.cntl && !gpu->ualink.enabled)
+	if (gpu->ualink.cntl && !gpu->ualink.enabled && !gpu->ualink.dead)
 		msg_start(gpu);
 	else if (!gpu->ualink.cntl && gpu->ualink.enabled)
 		msg_stop(gpu);
-	for (id = 0; id < gpu->pod->ids && gpu->ualink.enabled; id++)
+	for (id = 0; id < gpu->pod->ids && gpu->ualink.enabled; id++) {
+		if (atomic_exchange(&gpu->ualink.rx_rung[id], false))
+			rx_look(gpu, id);
 		if (atomic_exchange(&gpu->ualink.tx_due[id], false))
 			send_ring(engine, id);
+	}
 }
 
 /* The ring to an accelerator is worth a look. */
 void msg_poke(struct gpu *gpu, uint32_t id)
 {
-	if (id >= gpu->pod->ids) {
-		count(&gpu->unknown, "UALink: a doorbell for no id");
-		return;
-	}
 	gpu->ualink.tx_due[id] = true;
+	engine_kick(&gpu->ualink.sender);
+}
+
+static bool doorbell_ok(struct gpu *gpu, uint32_t id)
+{
+	if (id < gpu->pod->ids)
+		return true;
+	count(&gpu->unknown, "UALink: a doorbell for no id");
+	return false;
+}
+
+void msg_tx_doorbell(struct gpu *gpu, uint32_t id)
+{
+	if (!doorbell_ok(gpu, id))
+		return;
+	gpu->ualink.tx_rung[id] = true;
+	msg_poke(gpu, id);
+}
+
+void msg_rx_doorbell(struct gpu *gpu, uint32_t id)
+{
+	if (!doorbell_ok(gpu, id))
+		return;
+	gpu->ualink.rx_rung[id] = true;
 	engine_kick(&gpu->ualink.sender);
 }

@@ -237,6 +237,8 @@ void reg_write(struct gpu *gpu, uint32_t reg, uint32_t value)
 {
 	const struct reg_hook *hook = hook_find(gpu, reg);
 
+	if (hdp_is_flush(gpu, reg))
+		hdp_flush(gpu);
 	if (hook && hook->write)
 		hook->write(gpu, reg, value);
 	else

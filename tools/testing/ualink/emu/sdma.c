@@ -172,8 +172,9 @@ static bool do_poll(struct cursor *c, uint32_t header)
 
 	if (!cursor_take(c, dw, 5))
 		return false;
-	/* a flush of the HDP is done at once: there is no cache to flush */
-	if (!BITS(header, POLL_REGMEM_HEADER_hdp_flush))
+	if (BITS(header, POLL_REGMEM_HEADER_hdp_flush))
+		hdp_flush(c->engine->gpu);
+	else
 		poll(c, header, dw);
 	return true;
 }

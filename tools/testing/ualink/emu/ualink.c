@@ -93,6 +93,17 @@ void ualink_irq(struct gpu *gpu, unsigned int source, uint32_t data0, uint32_t d
 		ih_raise(gpu, &irq);
 }
 
+/* Whether the control socket wants this to go wrong */
+static bool fails(struct gpu *gpu, enum fail_kind kind)
+{
+	uint32_t left = gpu->fail[kind];
+
+	while (left)
+		if (atomic_compare_exchange_weak(&gpu->fail[kind], &left, left - 1))
+			return true;
+	return false;
+}
+
 /* ---- registers ---- */
 
 static uint64_t counter(struct gpu *gpu, unsigned int index)
@@ -192,28 +203,41 @@ static void command_write(struct gpu *gpu, uint32_t value)
 	engine_kick(&gpu->ualink.commander);
 }
 
-/* Messages were taken from the ring from an accelerator: it may send more. */
-static void rx_doorbell(struct gpu *gpu, uint32_t id)
+/* A block that got stuck in a command works again. */
+static void command_forget(struct gpu *gpu)
 {
-	struct gpu *sender = pod_by_id(gpu->pod, id);
+	if (!atomic_exchange(&gpu->ualink.hung, false))
+		return;
+	gpu->fail[HANG_COMMAND] = 0;
+	gpu->ualink.busy = false;
+}
 
-	if (sender)
-		msg_poke(sender, gpu->id);
+static void cntl_write(struct gpu *gpu, uint32_t reg, uint32_t value)
+{
+	struct ualink *ualink = &gpu->ualink;
+
+	if (!value) {
+		ualink->dead = false;
+	} else if (!ualink->cntl) {
+		command_forget(gpu);
+		ualink->dead = fails(gpu, HANG_ENABLE);
+	}
+	reg_set(gpu, reg, value);
+	ualink->cntl = value;
+	engine_kick(&ualink->sender);
 }
 
 static void block_write(struct gpu *gpu, uint32_t reg, uint32_t value)
 {
 	switch (reg - R_UALINK) {
 	case REG_CNTL:
-		reg_set(gpu, reg, value & 1);
-		gpu->ualink.cntl = value & 1;
-		engine_kick(&gpu->ualink.sender);
+		cntl_write(gpu, reg, value & 1);
 		break;
 	case REG_TX_DOORBELL:
-		msg_poke(gpu, value);
+		msg_tx_doorbell(gpu, value);
 		break;
 	case REG_RX_DOORBELL:
-		rx_doorbell(gpu, value);
+		msg_rx_doorbell(gpu, value);
 		break;
 	case REG_CMD:
 		command_write(gpu, value);
@@ -252,17 +276,6 @@ const size_t ualink_hooks_count = ARRAY_SIZE(ualink_hooks);
 
 /* ---- commands ---- */
 
-/* Whether the control socket wants this flush to fail */
-static bool flush_fails(struct gpu *gpu)
-{
-	uint32_t left = gpu->flush_fail;
-
-	while (left)
-		if (atomic_compare_exchange_weak(&gpu->flush_fail, &left, left - 1))
-			return true;
-	return false;
-}
-
 static uint32_t invalidate(struct engine *engine, uint64_t offset, uint64_t size)
 {
 	struct gpu *gpu = engine->gpu;
@@ -270,7 +283,7 @@ static uint32_t invalidate(struct engine *engine, uint64_t offset, uint64_t size
 
 	if (delay_ms && !engine_pause(engine, delay_ms * 1000ull))
 		return RESULT_FAILED;
-	if (flush_fails(gpu))
+	if (fails(gpu, FAIL_FLUSH))
 		return RESULT_FAILED;
 	link_invalidate(gpu, offset, size);
 	return RESULT_DONE;
@@ -290,7 +303,7 @@ static uint32_t gate_open(struct gpu *gpu, uint64_t id)
 
 	if (id >= gpu->pod->ids)
 		return RESULT_BAD;
-	if (!gpu->ualink.enabled)
+	if (!gpu->ualink.enabled || fails(gpu, FAIL_GATE))
 		return RESULT_FAILED;
 	source = pod_by_id(gpu->pod, (uint32_t)id);
 	if (source)
@@ -303,10 +316,18 @@ static uint32_t gate_close(struct gpu *gpu, uint64_t id)
 {
 	if (id >= gpu->pod->ids)
 		return RESULT_BAD;
-	if (flush_fails(gpu))
+	if (fails(gpu, FAIL_FLUSH))
 		return RESULT_FAILED;
 	gpu->link.gate[id] = false;
 	link_settle(gpu);
+	return RESULT_DONE;
+}
+
+static uint32_t drain(struct gpu *gpu)
+{
+	if (fails(gpu, FAIL_DRAIN))
+		return RESULT_FAILED;
+	settle_accesses(gpu);
 	return RESULT_DONE;
 }
 
@@ -324,8 +345,7 @@ static uint32_t command(struct engine *engine, unsigned int opcode)
 	case CMD_GATE_CLOSE:
 		return gate_close(gpu, arg0);
 	case CMD_DRAIN:
-		settle_accesses(gpu);
-		return RESULT_DONE;
+		return drain(gpu);
 	default:
 		return RESULT_BAD;
 	}
@@ -341,6 +361,11 @@ static void commander_run(struct engine *engine)
 	unsigned int opcode = cmd & 0xff;
 
 	count(&engine->gpu->stats, "command %s", names[opcode < ARRAY_SIZE(names) ? opcode : 0]);
+	if (fails(engine->gpu, HANG_COMMAND)) {
+		ualink->hung = true;
+		count(&engine->gpu->stats, "command without answer");
+		return;
+	}
 	result = command(engine, opcode);
 	if (engine->stop)
 		return;
@@ -355,13 +380,17 @@ void ualink_reset(struct gpu *gpu)
 {
 	struct ualink *ualink = &gpu->ualink;
 
-	msg_stop(gpu);
+	/* others may have kicked the sender since, and may do so again */
 	ualink->cntl = 0;
+	engine_stop(&ualink->sender);
+	msg_stop(gpu);
 	ualink->error = false;
 	ualink->ring_base = 0;
 	ualink->cmd = 0;
 	ualink->cmd_status = 0;
 	ualink->busy = false;
+	ualink->dead = false;
+	command_forget(gpu);
 }
 
 void ualink_init(struct gpu *gpu)

@@ -11,6 +11,7 @@
 #define IH_WPTR		0x8000
 #define SDMA_DOORBELL	0x1e0
 #define IH_DOORBELL	0x1f0
+#define HDP_FLUSH	0x6800		/* the register for it; none else is there */
 
 uint64_t wait_us(void)
 {
@@ -91,6 +92,7 @@ static void vm_setup(struct device *d)
 			    R_GC_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32;
 	uint64_t at;
 
+	reg_write(&d->c, R_NBIO_BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, HDP_FLUSH * 4);
 	d->tables = TABLES;
 	d->root = new_table(d);
 	d->segment = new_table(d);
@@ -196,15 +198,27 @@ static uint64_t entry_at(struct device *d, uint64_t root, uint64_t va, unsigned 
 	}
 }
 
-void map_page(struct device *d, uint64_t root, uint64_t va, uint64_t pte)
+void hdp_flush(struct device *d)
+{
+	reg_write(&d->c, HDP_FLUSH, 0);
+}
+
+void map_unflushed(struct device *d, uint64_t root, uint64_t va, uint64_t pte)
 {
 	vram_set64(d, entry_at(d, root, va, 0), pte);
+}
+
+void map_page(struct device *d, uint64_t root, uint64_t va, uint64_t pte)
+{
+	map_unflushed(d, root, va, pte);
+	hdp_flush(d);
 }
 
 /* 2 MiB */
 void map_huge(struct device *d, uint64_t root, uint64_t va, uint64_t pte)
 {
 	vram_set64(d, entry_at(d, root, va, 1), pte);
+	hdp_flush(d);
 }
 
 /* ---- flushes of the MM hub, by engine 17 ---- */

@@ -79,6 +79,8 @@ void irq_forget(struct device *d);
 uint32_t vram32(struct device *d, uint64_t offset);
 uint64_t vram64(struct device *d, uint64_t offset);
 void map_page(struct device *d, uint64_t root, uint64_t va, uint64_t pte);
+void map_unflushed(struct device *d, uint64_t root, uint64_t va, uint64_t pte);
+void hdp_flush(struct device *d);
 void map_huge(struct device *d, uint64_t root, uint64_t va, uint64_t pte);
 void flush_start(struct device *d, uint32_t vmids);
 bool flush_done(struct device *d, uint32_t vmids);
@@ -105,6 +107,7 @@ uint64_t ual_counter(struct device *d, unsigned int index);
 bool ual_enable(struct device *d, bool enable);
 void command_start(struct device *d, unsigned int opcode, uint64_t arg0, uint64_t arg1);
 bool command_done(struct device *d, unsigned int *result);
+/* @d->tag is that of the last command, and the next one has the one behind it. */
 int command(struct device *d, unsigned int opcode, uint64_t arg0, uint64_t arg1);
 bool message_send(struct device *d, uint32_t to, uint8_t type, uint32_t value);
 bool message_take(struct device *d, uint32_t from, uint32_t *value);

@@ -55,6 +55,66 @@ static void full_ring(void)
 	CHECK(message_send(a, 2, 1, 99) && message_get(b, 1, &value) && value == 99);
 }
 
+/* Pointers that the driver has written count when their doorbell is rung. */
+static void doorbells(void)
+{
+	uint32_t i, value = 1;
+
+	enable_both();
+	for (i = 0; i < DEPTH; i++)
+		CHECK(message_send(a, 2, 1, i));
+	CHECK(UNTIL(ring_pointer(b, 2, 1) == DEPTH));
+	for (i = 0; i < DEPTH; i++)
+		CHECK(message_take(b, 1, &value) && value == i);
+	/* nobody has said that there is room: neither another ring's doorbell, nor new messages */
+	CHECK(message_send(a, 2, 1, 50));
+	ual_write(b, UAL_RX_DOORBELL, 2);
+	CHECK(message_send(b, 1, 1, 51) && message_get(a, 2, &value) && value == 51);
+	usleep(10000);
+	CHECK(ring_pointer(b, 2, 1) == DEPTH && ring_pointer(a, 1, 2) == DEPTH);
+	ual_write(b, UAL_RX_DOORBELL, 1);
+	CHECK(message_get(b, 1, &value) && value == 50);
+	CHECK(ring_pointer(b, 2, 1) == DEPTH + 1);
+	/* nor is what nobody has rung for sent along with what comes back from another one */
+	value = a->tx_wptr[2] + 1;
+	memcpy(a->c.vram + RING_AREA + 8, &value, 4);
+	ual_write(b, UAL_RX_DOORBELL, 1);
+	usleep(10000);
+	CHECK(ring_pointer(a, 1, 2) == DEPTH + 1);
+	ual_write(a, UAL_TX_DOORBELL, 2);
+	CHECK(UNTIL(ring_pointer(a, 1, 2) == DEPTH + 2));
+	ual_write(a, UAL_RX_DOORBELL, IDS);
+	CHECK(strstr(control("unknown"), "1 UALink: a doorbell for no id"));
+}
+
+/* Messages that wait for room are taken, and lost, once nobody is there to take them. */
+static void full_and_gone(void)
+{
+	uint32_t round, sent, value;
+
+	for (round = 0; round < 4; round++) {
+		enable_both();
+		for (sent = 0; sent < 2 * DEPTH;)
+			sent += CHECK(UNTIL(message_send(a, 2, 1, sent)));
+		usleep(5000);
+		CHECK(ring_pointer(b, 2, 1) == DEPTH && ring_pointer(a, 1, 2) == DEPTH);
+		if (round < 2)
+			control(round ? "cut 2 1" : "cut 1 2");
+		else if (round == 2)
+			CHECK(ual_enable(b, false));
+		else
+			control("crash 2");
+		CHECK(UNTIL(ring_pointer(a, 1, 2) == 2 * DEPTH));
+		control("join 1 2");
+		device_reset(&a->c);
+		device_reset(&b->c);
+		device_setup(a);
+		device_setup(b);
+	}
+	enable_both();
+	CHECK(message_send(a, 2, 1, 7) && message_get(b, 1, &value) && value == 7);
+}
+
 static void drop(void)
 {
 	uint32_t value;
@@ -168,11 +228,43 @@ static void disabled(void)
 	CHECK(message_get(b, 1, &value) && value == 4);
 }
 
+/* A block that is enabled starts with the pointers that it finds. */
+static void start_pointers(void)
+{
+	const uint32_t start = UINT32_MAX - 1;
+	uint32_t array, i, value;
+
+	for (array = 0; array < 4; array++) {
+		memcpy(a->c.vram + RING_AREA + 4 * (array * IDS + 2), &start, 4);
+		memcpy(b->c.vram + RING_AREA + 4 * (array * IDS + 1), &start, 4);
+	}
+	a->tx_wptr[2] = start;
+	a->rx_rptr[2] = start;
+	b->tx_wptr[1] = start;
+	b->rx_rptr[1] = start;
+	enable_both();
+	/* before the other one rings for what it sends */
+	ual_write(a, UAL_RX_DOORBELL, 2);
+	usleep(20000);
+	CHECK(ual_counter(b, TAKEN) == 0);
+	for (i = 0; i < DEPTH; i++) {
+		CHECK(message_send(a, 2, 1, 100 + i));
+		CHECK(message_send(b, 1, 1, 200 + i));
+	}
+	CHECK(UNTIL(ring_pointer(b, 2, 1) == DEPTH - 2 && ring_pointer(a, 2, 2) == DEPTH - 2));
+	for (i = 0; i < DEPTH; i++) {
+		CHECK(message_get(b, 1, &value) && value == 100 + i);
+		CHECK(message_get(a, 2, &value) && value == 200 + i);
+	}
+	CHECK(!strstr(control("unknown"), "UALink"));
+}
+
 static void bad_area(void)
 {
+	control("allow-vmid0 1");
 	ual_write64(a, UAL_RING_BASE, 0x123000);	/* nothing is there for VMID 0 */
 	ual_write(a, UAL_CNTL, 1);
-	CHECK(UNTIL(ual_read(a, UAL_STATUS) & 4));
+	CHECK(UNTIL((ual_read(a, UAL_STATUS) & 6) == 6));
 	ual_write(a, UAL_CNTL, 0);
 	CHECK(UNTIL(!(ual_read(a, UAL_STATUS) & 2)));
 	CHECK(ual_enable(a, true) && ual_read(a, UAL_STATUS) == 3);
@@ -194,8 +286,10 @@ static void misuse(void)
 	CHECK(ring_pointer(a, 1, 2) == 0);
 	value = 1;
 	memcpy(a->c.vram + RING_AREA + 4 * (3 * IDS + 2), &value, 4);
-	message_send(b, 1, 1, 1);
+	ual_write(a, UAL_RX_DOORBELL, 2);
 	CHECK(UNTIL(strstr(control("unknown"), "UALink: rx_rptr beyond rx_wptr")));
+	message_send(b, 1, 1, 1);
+	usleep(3000);
 	CHECK(ring_pointer(a, 2, 2) == 0);
 	ual_write64(a, UAL_RING_BASE, 0);
 	CHECK(strstr(control("unknown"), "UALink: RING_BASE while enabled"));
@@ -286,9 +380,11 @@ static void crash(void)
 }
 
 const struct test fabric_tests[] = {
-	{ "messages", messages }, { "full_ring", full_ring }, { "drop", drop },
+	{ "messages", messages }, { "doorbells", doorbells }, { "full_ring", full_ring },
+	{ "full_and_gone", full_and_gone }, { "drop", drop },
 	{ "dup_and_reorder", dup_and_reorder }, { "delay", delay }, { "mute", mute },
-	{ "disabled", disabled }, { "bad_area", bad_area }, { "misuse", misuse },
+	{ "disabled", disabled }, { "start_pointers", start_pointers },
+	{ "bad_area", bad_area }, { "misuse", misuse },
 	{ "links", links },
 	{ "management", management }, { "power", power }, { "crash", crash }, {}
 };

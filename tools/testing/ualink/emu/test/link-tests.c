@@ -169,6 +169,57 @@ static void link_tlb(void)
 	CHECK(command(o, CMD_INVALIDATE, 0, UINT64_MAX) == 0);
 }
 
+/* Where a write ends after the link TLB was emptied: 1, the old page, or 2, the new one */
+static unsigned int page_of_write(uint64_t page)
+{
+	static uint32_t value = 100;
+
+	CHECK(command(o, CMD_INVALIDATE, OFFSET, 4096) == 0);
+	emit_write(r, REMOTE, ++value);
+	CHECK(job_run(r));
+	return (vram32(o, TARGET) == value) | (vram32(o, page) == value) << 1;
+}
+
+/* The block sees what the CPU wrote to page tables after a flush of the HDP. */
+static void hdp(void)
+{
+	const uint64_t page = TARGET + 4096;
+
+	open_up();
+	CHECK(page_of_write(page) == 1);
+	map_unflushed(o, o->segment, OFFSET, page | PTE_RW);
+	CHECK(page_of_write(page) == 1);
+	hdp_flush(r);	/* of another GPU */
+	CHECK(page_of_write(page) == 1);
+	CHECK(strstr(control("stats 2"), "page table entry before an HDP flush"));
+	hdp_flush(o);
+	CHECK(page_of_write(page) == 2);
+	/* the CPU's other ways: this register, and a packet */
+	map_unflushed(o, o->segment, OFFSET, TARGET | PTE_RW);
+	CHECK(page_of_write(page) == 2);
+	reg_write(&o->c, R_NBIO_BIF_BX_PF0_GPU_HDP_FLUSH_REQ, 1);
+	CHECK(page_of_write(page) == 1);
+	map_unflushed(o, o->segment, OFFSET, page | PTE_RW);
+	emit(o, SDMA_OP_POLL_REGMEM | 1u << 26);
+	emit_addr(o, 0);
+	emit_addr(o, 0);
+	emit(o, 0);
+	CHECK(page_of_write(page) == 1);
+	CHECK(job_run(o) && page_of_write(page) == 2);
+	/* what was cleared is served until then, too */
+	map_unflushed(o, o->segment, OFFSET, 0);
+	CHECK(page_of_write(page) == 2);
+	hdp_flush(o);
+	CHECK(page_of_write(page) == 0);
+	refused(REMOTE, true, 3);
+	CHECK(ual_counter(o, UNFLUSHED) == 0);
+	/* nothing is on the way after a reset, at function level */
+	map_unflushed(o, o->segment, OFFSET, page | PTE_RW);
+	config_write(&o->c, 0x64 + 8, 0x8000);
+	CHECK(ual_enable(o, true) && command(o, CMD_GATE_OPEN, 1, 0) == 0);
+	CHECK(page_of_write(page) == 2);
+}
+
 /* Commands wait for accesses that are under way; registers can be read meanwhile. */
 static void waiting(void)
 {
@@ -312,6 +363,6 @@ static void storm(void)
 
 const struct test link_tests[] = {
 	{ "remote", remote }, { "gates", gates }, { "entries", entries }, { "huge", huge },
-	{ "link_tlb", link_tlb }, { "waiting", waiting }, { "flush_waits", flush_waits },
+	{ "link_tlb", link_tlb }, { "hdp", hdp }, { "waiting", waiting }, { "flush_waits", flush_waits },
 	{ "atomics", atomics }, { "cut_off", cut_off }, { "storm", storm }, {}
 };
