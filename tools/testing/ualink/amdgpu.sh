@@ -120,6 +120,14 @@ fails() {
 		until [ "$(cat $state)" = active ]; do sleep 0.1; done
 		echo $other > $driver/bind && connect || exit 4
 
+		# a command is never answered; the reset helps
+		next_step
+		echo $other > $driver/unbind
+		until [ "$(resets)" = 2 ] && [ "$(cat $state)" = active ]; do sleep 0.1; done
+		sleep 3
+		[ "$(resets)" = 2 ] && [ "$(cat $state)" = active ] || exit 9
+		echo $other > $driver/bind && connect || exit 10
+
 		next_step
 		dmesg -C
 		echo $gpu > $driver/unbind
@@ -135,13 +143,14 @@ fails() {
 }
 # What the GPU's block does in each of the steps.
 fail_in_turn() {
-	local step i
-	for step in 1 2 3 4; do
+	local step=0 i command
+	for command in "flush-fail 1 1000000" "flush-fail 1 0" "cmd-hang 1 1" "flush-fail 1 1000000" "flush-fail 1 0"; do
+		step=$((step + 1))
 		for i in {1..3000}; do
 			[ ! -e "$emu_mnt/step.$step" ] || break
 			sleep 0.2
 		done
-		emu_ask flush-fail 1 $((step % 2 * 1000000)) && touch "$emu_mnt/stepped.$step" || return
+		emu_ask "$command" && touch "$emu_mnt/stepped.$step" || return
 	done
 }
 

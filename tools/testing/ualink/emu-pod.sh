@@ -6,7 +6,7 @@
 #   ask VM COMMAND...    has it done there, and prints what it gave; false if it does not end
 #   expect WANT VM COMMAND...  the same, and false if it gave something else
 #   pod_exit VM          ends it; true if nobody complained
-pod_seconds=${POD_SECONDS:-60}
+pod_seconds=${POD_SECONDS:-180}
 
 pod_build() {
 	local lib

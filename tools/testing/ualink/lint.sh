@@ -16,8 +16,8 @@ wanted=" ${*:-scripts patches files w1 sparse variants exports cocci kerneldoc h
 mine() { python3 "$here/ours.py" "$1" "$tree" | { grep -v '^drivers/gpu/drm/amd/' || true; }; }
 mine new > "$out/new"
 mine changed > "$out/changed"
-# tools/ has make files of its own, see selftests.sh
-sources() { grep '\.c$' "$out/$1" | grep -v '^tools/' | while read -r f; do [ ! -f "$tree/$f" ] || echo "$f"; done; }
+# tools/ has make files of its own, see selftests.sh; Documentation/ an example, see docs.sh
+sources() { grep '\.c$' "$out/$1" | grep -Ev '^(tools|Documentation)/' | while read -r f; do [ ! -f "$tree/$f" ] || echo "$f"; done; }
 # folders that have a Makefile of ours, without those below another one
 folders() {
 	grep '/Makefile$' "$out/new" | grep -v '^tools/' | xargs -r -n 1 dirname | sort |

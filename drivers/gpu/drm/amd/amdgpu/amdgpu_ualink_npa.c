@@ -153,7 +153,7 @@ static void npa_map_block(struct amdgpu_device *adev, struct amdgpu_ualink_table
 
 /* Pages, up to the end of the table. */
 static void npa_map_pages(struct amdgpu_device *adev, struct amdgpu_ualink_table *table,
-			 u64 offset, u64 addr, u64 size, u64 flags)
+			  u64 offset, u64 addr, u64 size, u64 flags)
 {
 	unsigned int i, first = npa_index(offset, AMDGPU_VM_PTB);
 	unsigned int count = min_t(u64, size >> AMDGPU_GPU_PAGE_SHIFT, NPA_ENTRIES - first);
