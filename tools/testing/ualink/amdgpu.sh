@@ -24,9 +24,6 @@ amdgpu_args+=(amdgpu.lockup_timeout=10000 amdgpu.vramlimit=640 kunit.enable=1 ku
 # somebody else has it. Not ours.
 # shellcheck disable=SC2034
 vm_allow='WARNING: at amdgpu_device_skip_hw_access'
-# page faults are many, and a serial line is slow
-# shellcheck disable=SC2034
-vm_args=(loglevel=3)
 
 # in_vm NAME GPUS "EMULATOR OPTIONS" SECONDS [COMMAND]: runs $logs/amdgpu-NAME.sh in a VM, and
 # COMMAND here meanwhile

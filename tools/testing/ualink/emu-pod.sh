@@ -6,6 +6,8 @@
 #   ask VM COMMAND...    has it done there, and prints what it gave; false if it does not end
 #   expect WANT VM COMMAND...  the same, and false if it gave something else
 #   pod_exit VM          ends it; true if nobody complained
+# page faults are many, and a serial line is slow
+vm_args+=(loglevel=3)
 pod_seconds=${POD_SECONDS:-180}
 
 pod_build() {

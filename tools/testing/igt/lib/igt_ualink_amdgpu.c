@@ -476,13 +476,20 @@ static bool job_faulted(struct igt_ualink *dev, const struct amdgpu_job *job)
 	return false;
 }
 
-/* Who handles an earlier interrupt may see the fence before the fault is told. */
+/*
+ * Who handles an earlier interrupt may see the fence before the fault is told. A job of a
+ * single command may be there to see a fault, and is waited for longer.
+ */
 static bool faulted_sooner_or_later(struct igt_ualink *dev, const struct amdgpu_job *job)
 {
-	if (job_faulted(dev, job))
-		return true;
-	usleep(FAULT_LATE_US);
-	return job_faulted(dev, job);
+	int tries = job->count == 1 ? 3 : 1;
+
+	while (!job_faulted(dev, job)) {
+		if (!tries--)
+			return false;
+		usleep(FAULT_LATE_US);
+	}
+	return true;
 }
 
 static int amdgpu_submit(struct igt_ualink *dev, const struct igt_ualink_cmd *cmds,
