@@ -252,7 +252,7 @@ static struct lane *make_lanes(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, lanes);
-	ualink_mock_tune(pod, UALINK_PEER_TIMEOUT_MS, 3000);
+	ualink_mock_tune(pod, UALINK_PEER_TIMEOUT_MS, 5000);
 	for (i = 0; i < UALINK_COURSE_LANES; i++) {
 		struct lane *lane = &lanes[i];
 
