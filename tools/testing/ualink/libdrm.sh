@@ -236,18 +236,22 @@ program_links() {
 	rm -f "$build/.libdrm-program"
 }
 
-# In UML, where this machine's files are: NAME STATUS for each, and what is left behind.
+# In UML, which has no /tmp of this machine's: NAME STATUS for each, and what is left behind.
 boot() {
-	local t
+	local f t files=()
+	for f in "$new"/tests/ualink/{ualink_device,allgather} "$new"/libdrm.so.2* "$new"/amdgpu/libdrm_amdgpu.so.1*; do
+		[ ! -f "$f" ] || files+=(-f "$f")
+	done
 	{
+		echo 'export LD_LIBRARY_PATH=$PWD'
 		for t in ualink_device allgather; do
-			echo "timeout 300 $new/tests/ualink/$t; echo result: $t \$?"
+			echo "timeout 300 ./$t; echo result: $t \$?"
 		done
 		# shellcheck disable=SC2016 # it is for the other shell
 		echo 'for f in /sys/kernel/debug/dri/[0-9]*/hw/hw_stats; do' \
 			'grep "^stale 0\$" $f || echo result: stale; done'
 	} > "$build/.libdrm-cmd"
-	"$here/run-uml.sh" -m 512M -t 700 -o "$logs/libdrm-uml" "$kernel" "$build/.libdrm-cmd" \
+	"$here/run-uml.sh" "${files[@]}" -m 512M -t 700 -o "$logs/libdrm-uml" "$kernel" "$build/.libdrm-cmd" \
 		vualink.pods=1 vualink.accels=3
 }
 booted() { grep -q "^result: $1 0\$" "$logs/libdrm-uml.log"; }
