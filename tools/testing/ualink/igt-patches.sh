@@ -49,15 +49,7 @@ echo "patches/igt-gpu-tools: $n patches"
 IGT_SRC=$(cd "$IGT_SRC" && pwd -P) || die "IGT_SRC: no such folder"
 [ -f "$IGT_SRC/lib/meson.build" ] || die "IGT_SRC=$IGT_SRC is not an IGT tree"
 copy=$build/igt-src
-rm -rf "$copy"
-if [ -e "$IGT_SRC/.git" ]; then
-	git_plain clone -q --shared "$IGT_SRC" "$copy"
-else
-	cp -r "$IGT_SRC" "$copy"
-	git_plain init -q "$copy"
-	git_plain -C "$copy" add -A -f
-	GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@x git_plain -C "$copy" commit -q --no-verify -m "IGT as it was"
-fi
+copy_tree "$IGT_SRC" "$copy" "IGT as it was"
 for p in "$out"/*.patch; do
 	git_plain -C "$copy" am -q --no-3way "$p" || die "does not apply to $IGT_SRC: ${p##*/}"
 done

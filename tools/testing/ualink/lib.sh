@@ -48,6 +48,25 @@ git_plain() {
 }
 g() { git_plain -C "$tree" "$@"; }
 
+# commit_all DIR MESSAGE: a repository of all files there are, with a date that never changes
+commit_all() {
+	git_plain -C "$1" init -q
+	git_plain -C "$1" add -A -f
+	GIT_AUTHOR_NAME='UALink series' GIT_AUTHOR_EMAIL=ualink@localhost \
+	GIT_AUTHOR_DATE=2000-01-01T00:00:00Z GIT_COMMITTER_DATE=2000-01-01T00:00:00Z \
+		git_plain -C "$1" commit -q --no-verify -m "$2"
+}
+# copy_tree DIR COPY MESSAGE: a repository of a user's tree, which is only read
+copy_tree() {
+	rm -rf "$2"
+	if [ -e "$1/.git" ]; then
+		git_plain clone -q --shared "$1" "$2"
+	else
+		cp -r "$1" "$2"
+		commit_all "$2" "$3"
+	fi
+}
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # The patches in patches/linux without the cover letter: in the array "series",

@@ -28,14 +28,6 @@ write_patches() {
 }
 is_clean() { [ -z "$(d status --porcelain --untracked-files=no)" ]; }
 
-# commit_all MESSAGE: all files of the tree, as they are, with a date that never changes
-commit_all() {
-	d init -q
-	d add -A -f
-	GIT_AUTHOR_DATE=2000-01-01T00:00:00Z GIT_COMMITTER_DATE=2000-01-01T00:00:00Z \
-		d commit -q --no-verify -m "$1"
-}
-
 apply() {
 	local p
 	d tag -f base > /dev/null
@@ -69,7 +61,7 @@ make_tree() {
 	fi
 	rm -rf "$work"
 	"$here/fetch-libdrm.sh" "$work" "$version"
-	commit_all "libdrm $version, as Debian has it"
+	commit_all "$work" "libdrm $version, as Debian has it"
 	apply
 	echo "$(patches_sum) $(d rev-parse HEAD)" > "$state"
 }
@@ -79,13 +71,7 @@ make_copy() {
 	src=$(cd "$LIBDRM_SRC" && pwd -P) || die "LIBDRM_SRC: no such folder"
 	[ -f "$src/core-symbols.txt" ] || die "LIBDRM_SRC=$src is not a tree of libdrm"
 	work=$build/libdrm-src
-	rm -rf "$work"
-	if [ -e "$src/.git" ]; then
-		git_plain clone -q --shared "$src" "$work"
-	else
-		cp -r "$src" "$work"
-		commit_all "libdrm as it was"
-	fi
+	copy_tree "$src" "$work" "libdrm as it was"
 	apply
 }
 
